@@ -24,7 +24,6 @@ SUBJECTS = {
     "regret": "regret.py",
     "program-regret": "program_regret.py",
     "transfer": "transfer.py",
-    "energy": "energy.py",
 }
 
 

@@ -8,8 +8,9 @@ Prints a row for each case: a graph and what is timed.
     device   the same by an OpenCL device alone, `fixed:TG,BG`
     auto     the same by both with selector "auto"; only where the device is a GPU
     build    construction: from edges to an engine's graph
-    sssp, pagerank, components, colour, many
-             one run of an open engine, on the place that it chooses; many: 64 searches at once
+    sssp, pagerank, components, colour, many, levels, walks
+             one run of an open engine, on the place that it chooses; many: 64 searches at once;
+             levels, walks: the vertex programs of compare_programs.py
 
 Each side is a separate process for the whole run. A round is one turn of each side; the old one is
 first in every other round. A round's ratio is the median over keys of new over old seconds. The
@@ -46,7 +47,7 @@ from hetero_bfs.support.files import check_writable, replacing
 
 _GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
 _BUILT = ("kronecker18", "kronecker20")
-_ALGORITHMS = ("sssp", "pagerank", "components", "colour", "many")
+_ALGORITHMS = ("sssp", "pagerank", "components", "colour", "many", "levels", "walks")
 _FOR_ALGORITHMS = ("kronecker18", "grid512")
 _FOR_ALGORITHMS_ON_GPU = ("kronecker20", "kronecker22", "grid2048")
 _ON_DEVICE = ("kronecker18",)

@@ -32,10 +32,19 @@ ALGORITHMS: dict[str, Callable[[Any, int], Any]] = {
     "components": lambda engine, _: engine.connected_components(),
     "colour": lambda engine, _: engine.colour(),
     "many": lambda engine, key: engine.bfs_many(range(key, key + 64)),
+    "levels": lambda engine, key: engine.run(programs().Levels(), source=key),
+    "walks": lambda engine, _: engine.run(programs().Walks()),
 }
 """Runs of an engine whose results have `seconds`; `key` is a vertex with edges."""
 
-_EXACT = {"sssp": "distance", "components": "component", "colour": "colour", "many": "level"}
+_EXACT = {
+    "sssp": "distance",
+    "components": "component",
+    "colour": "colour",
+    "many": "level",
+    "levels": "level",
+    "walks": "walks",
+}
 """Fields that are the same whatever computes them."""
 
 
@@ -52,6 +61,12 @@ def main() -> None:
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
+
+
+def programs() -> Any:
+    import compare_programs
+
+    return compare_programs
 
 
 def import_from(checkout: Path) -> Any:

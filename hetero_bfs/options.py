@@ -17,10 +17,7 @@ from hetero_bfs.scheduling.named_selectors import SELECTORS, check_selector_name
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import (
     MOST_DEVICES,
-    OBJECTIVES,
     SELECTORS_ORDERS,
-    ObjectiveName,
-    check_objective,
 )
 from hetero_bfs.support.checks import check_choice, check_flag, check_integer, check_type
 
@@ -60,10 +57,6 @@ class EngineOptions:
     device_memory_bytes : int, optional
         Limit for the use of the OpenCL device's memory; by default all of it. If a graph does not
         fit, its edges stay on the host and stream through the device in pages.
-    optimize : {"time", "energy", "edp"}
-        The objective of a selector given by name: least seconds, joules or their product. "energy"
-        and "edp" need watts measured in training, and a selector that compares costs ("auto",
-        "learned", "thresholds").
     correction : bool
         Whether searches correct the model's predictions (selection.py). Without it the same
         searches make the same choices every time.
@@ -73,7 +66,7 @@ class EngineOptions:
     ArgumentError
         A setting of the wrong type, out of range, or not among its choices.
     ModelError
-        There is no selector of that name, or it has no objective other than time.
+        There is no selector of that name.
     """
 
     selector: str | Selector = "auto"
@@ -84,14 +77,12 @@ class EngineOptions:
     threads: int | None = None
     tuning: Tuning | None = None
     device_memory_bytes: int | None = None
-    optimize: ObjectiveName = "time"
     correction: bool = True
 
     def __post_init__(self) -> None:
         check_selector(self.selector)
         self._set("device", plain_device_name(self.device))
         check_choice("order", self.order, ORDERS)
-        check_choice("optimize", self.optimize, OBJECTIVES)
         check_flag("correction", self.correction)
         if self.tuning is not None:
             check_type("tuning", self.tuning, Tuning, "a Tuning, or None for the speed model's")
@@ -101,9 +92,8 @@ class EngineOptions:
                 self._set(name, check_integer(name, value, 1))
         if self.threads is not None:
             self._set("threads", check_threads(self.threads))
-        if isinstance(self.selector, str):  # a Selector has its own objective already
+        if isinstance(self.selector, str):
             check_selector_name(self.selector)
-            check_objective(self.selector, self.optimize)
             if self.order == "auto":
                 self._set("order", SELECTORS_ORDERS.get(self.selector, "auto"))
 

@@ -31,11 +31,6 @@ class Budget:
     def seconds_left(self) -> float | None:
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
 
-    def has_time_for(self, seconds: float) -> bool:
-        """Tell whether that leaves half of the rest for the stages to come."""
-        left = self.seconds_left
-        return left is None or 2 * seconds <= left
-
     def within(
         self,
         stage: str,

@@ -23,7 +23,7 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions, device_settings
-from hetero_bfs.scheduling.model_files import default_model, named_model
+from hetero_bfs.scheduling.model_files import named_model, similar_model
 from hetero_bfs.scheduling.schema import LARGE, SMALL
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import host_only
@@ -96,7 +96,7 @@ def choose_base(info: DeviceInfo | None, source: str | None) -> SpeedModel:
     if source is not None:
         base: SpeedModel | None = named_model(source)
     else:
-        base = default_model(None if info is None else info.type)
+        base = similar_model(info)
     if base is None:
         raise ModelError("no speed model is installed to start from; train one instead")
     return base

@@ -1,4 +1,4 @@
-"""Runs `hetero-bfs train`, from tuning to the table of regret, and `train --power-only`."""
+"""Runs `hetero-bfs train`, from tuning to the table of regret."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from hetero_bfs.devices.machine import (
     read_tuning,
 )
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import HeteroBFSError, ModelError
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import study_graphs
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
     UNREADABLE,
-    default_model,
+    similar_model,
     user_models_folder,
     write_model,
 )
-from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, CostTable, RunTable, SpeedModel
+from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.messages import announce, number_of
@@ -59,12 +58,6 @@ from hetero_bfs.training.measured_runs import (
 )
 from hetero_bfs.training.program_regret import measure_program_regret, summarise_programs
 from hetero_bfs.training.regret import in_percent, measure_regret, summarise
-from hetero_bfs.training.strategy_watts import (
-    add_watts,
-    measure_watts,
-    open_meters,
-    seconds_to_meter,
-)
 from hetero_bfs.training.tune import borrowed_tuning, plan_for, tune
 
 QUICK_SECONDS = 105.0
@@ -80,7 +73,6 @@ def run_training(
     quick: bool = False,
     engine: EngineOptions | None = None,
     out: Path | None = None,
-    power_log: Path | None = None,
     budget_seconds: float | None = None,
 ) -> int:
     """Train this machine's speed model; return the exit status.
@@ -89,7 +81,6 @@ def run_training(
     engine : the device to train; all other settings are ignored
     out : folder of model and samples; by default the one in which the other commands look for
         models
-    power_log : log of an external meter, which writes it during the training
     budget_seconds : the training ends about then, with a model of what was measured; by default
         `QUICK_SECONDS` if `quick`, else when all is measured
     """
@@ -107,7 +98,6 @@ def run_training(
     model_path = folder / f"{name}.json"
 
     growing = samples_path.with_suffix(".partial.csv")
-    metering, missing = open_meters(info, power_log)
     found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
     done = _begin(plan, growing)
     if not found:
@@ -127,9 +117,6 @@ def run_training(
         programs, algorithms = _train_whole_runs(plan, info, budget)
         model = replace(model, programs=programs, algorithms=algorithms)
     install_model(model, model_path)
-    if metering is not None and budget.has_time_for(seconds_to_meter(info, metering)):
-        model = replace(model, power=measure_watts(info, quick, tuning, metering, missing))
-        write_model(model, model_path)
     _report(model_path, scores)
     if found:
         model = _add_regret(model, model_path, info, budget)
@@ -284,7 +271,7 @@ def _tuning_path(samples_path: Path) -> Path:
 
 def _tune(info: DeviceInfo, quick: bool, budget: Budget) -> Tuning:
     if quick:
-        return borrowed_tuning(default_model(info.type), info)
+        return borrowed_tuning(similar_model(info), info)
     plan = plan_for(info)
     steps = budget.within("tuning", tune(info, plan), "tuning the kernels", plan.steps)
     *_, best = steps
@@ -334,28 +321,3 @@ def _report(model_path: Path, scores: dict[str, Any]) -> None:
     print("median relative error of the predicted seconds:")
     for name, error in scores["median_relative_error"].items():
         print(f"  {name:<10} {100 * error:.0f} %")
-
-
-def run_power_training(
-    quick: bool = False,
-    engine: EngineOptions | None = None,
-    power_log: Path | None = None,
-) -> int:
-    """Add the watts of this machine's strategies to its model; return the exit status.
-
-    The parameters are as for `run_training`. Raises `ModelError` if there is no model of this
-    machine, and `MeterError` if no watts can be metered.
-    """
-    info = training_device(engine)
-    model = model_of(info)
-    if model is None or model.name != machine_slug(info):
-        raise ModelError(
-            f"no speed model for this machine ({machine_slug(info)}) to add watts to; "
-            f"train one with `{TRAIN_COMMAND}`"
-        )
-    folder = user_models_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{model.name}.json"
-    add_watts(model, info, quick, power_log, path)
-    print(f"model    {path}")
-    return 0

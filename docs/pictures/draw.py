@@ -59,7 +59,7 @@ CAPTIONS = {
     "options": "settings of an engine",
     "algorithms": "a folder for each: lists, host, device, kernels, result, check",
     "timeline": "timelines of traces: Trace Event Format, SVG, HTML",
-    "scheduling": "strategies, schema, selectors, policy, speed model, objective",
+    "scheduling": "strategies, schema, selectors, policy, speed model",
     "devices": "CPU thread pool; OpenCL driver, tuning, streaming",
     "energy": "meters, and joules of searches",
     "graph": "CSR, files, generators, relabelling, building",

@@ -8,13 +8,14 @@ the graph in its own way and passes the query on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.errors import AgreedError, BudgetError, CheckOutcome, DeviceError
+from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, as_given, build_search_graph
@@ -23,7 +24,6 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_place, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 from hetero_bfs.scheduling.strategies import DeviceKind
-from hetero_bfs.scheduling.trace import format_iterations
 from hetero_bfs.support.code_cache import note_compiled
 
 R = TypeVar("R")
@@ -51,6 +51,9 @@ class Runs(Generic[R]):
     """Whether only an engine can prepare it, since it searches breadth-first."""
 
     runs_on_devices: ClassVar[bool] = True
+
+    report: ClassVar[type[Report[Any]]]
+    """What the command says of a result."""
 
     @classmethod
     def by_ranks(cls, engine: Any, *query: Any) -> R:
@@ -88,6 +91,9 @@ class Prepared(Runs[R]):
 
     expected_runs: int = 1
     """Runs that will follow, for which opening a device has to pay."""
+
+    resident: float = 0.0
+    """Share of the neighbour lists that the device holds already, for the engine's searches."""
 
     search: Callable[..., Any] | None = None
     """The engine's breadth-first search, which takes a `Query`; None without an engine."""
@@ -140,7 +146,7 @@ class Prepared(Runs[R]):
             return RunChooser(["cpu"], alone=self.no_device)
         graph = self.graph
         size = graph.num_searched, graph.graph.num_stored_edges, int(graph.degree.max())
-        return choose_place(self.what, GraphSize(self.levels, *size), self._info)
+        return choose_place(self.what, GraphSize(self.levels, *size), self._info, self.resident)
 
     def _make_lists(self) -> Any:
         """Return the neighbour lists in the form that the algorithm needs."""
@@ -207,8 +213,6 @@ class Ran(NamedTuple):
 class Analysis(Prepared[R]):
     """Runs of one algorithm on a prepared graph. A subclass defines only the differences."""
 
-    report: ClassVar[type[Report[Any]]]
-
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
         with cls(as_given(graph), 1) as analysis:
@@ -268,40 +272,6 @@ class Analysis(Prepared[R]):
     def _result(self, ran: Ran, *query: Any) -> R:
         """Return the result in the caller's ids."""
         raise NotImplementedError
-
-
-class Report(Generic[R]):
-    """A result as its command checks it, writes it as JSON and prints it.
-
-    `result` has `seconds`, `traces`, `used_device` and `streamed_bytes`. `arguments` are the
-    arguments of the run, by name.
-    """
-
-    place_reason: str | None = None
-    """Why the run was on its place; None if the caller named it."""
-
-    def __init__(self, edges: Any, result: R, arguments: Mapping[str, Any]) -> None:
-        self.edges, self.result, self.arguments = edges, result, arguments
-
-    def check(self) -> CheckOutcome | None:
-        """Check the result with independent code; None if there is nothing to check."""
-        raise NotImplementedError
-
-    def notes(self) -> list[str]:
-        """Return lines for standard error."""
-        return []
-
-    def figures(self) -> dict[str, Any]:
-        """Return the fields of the JSON that only this algorithm has."""
-        return {}
-
-    def lines(self) -> list[str]:
-        """Return the summary; the command adds the time to the last line."""
-        raise NotImplementedError
-
-    def table(self) -> str:
-        result: Any = self.result
-        return format_iterations(result.traces)
 
 
 A = TypeVar("A", bound=Prepared[Any])

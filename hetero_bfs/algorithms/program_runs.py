@@ -31,7 +31,7 @@ from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_rule import MigrationCosts, ProgramEstimates, RunSizes
+from hetero_bfs.scheduling.program_decision import MigrationCosts, ProgramEstimates, RunSizes
 from hetero_bfs.scheduling.run_chooser import RunChooser
 from hetero_bfs.scheduling.speed_model import ProgramCosts, SpeedModel, first_guess
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind

@@ -65,11 +65,12 @@ class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
     `ask` is the typed function in the algorithm's folder, with the name of the public one. `title`
-    is that of the section in the reference. The command, if the table makes it, has a name
+    is that of the section in the reference. The command, if there is one, has a name
     (`command`), `help` and `description`, `outputs` that it can write, by option, and the help of
     its arguments `graph` and `directed`, and of those that are options. `record` is the noun for a
     row of the trace. `names` has further public names, such as the result's class, with their
-    modules in the folder. If several ranks can run it (`on_ranks`), its `Runs` have `by_ranks`.
+    modules in the folder. If several ranks can run it (`on_ranks`), its `Runs` have `by_ranks`. If
+    a selector chooses its strategies (`selects`), the command has the options for selectors.
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
@@ -84,6 +85,7 @@ class Row(Generic[P, R]):
     on_ranks: bool = False
     graph: str = "graph file"
     directed: str = "keep the edges' direction"
+    selects: bool = False
 
     @property
     def name(self) -> str:
@@ -155,9 +157,27 @@ class Algorithms:
 
     bfs = Row(
         bfs,
+        command="bfs",
         title="Breadth-first search",
+        help="search any graph from one vertex or several",
+        description="Search a graph file from one vertex, or from the nearest of several.",
+        options={
+            "source": "vertex id from 0 on, or name; give it several times for several sources",
+            "depth_limit": "reach no vertex farther than N edges",
+            "target": "stop at this vertex; print the path to it",
+            "mask": "ignore these vertices: one id or name a line, or NumPy .npy of ids or of "
+            "flags",
+            "reverse": "follow edges backwards (with --directed)",
+            "dtype": "type of the parents (default %(default)s)",
+        },
+        outputs={
+            "out": Output("parent", "write parents (-1 unreached)"),
+            "levels": Output("level", "write levels (int32)"),
+        },
+        record="level",
         names={"BFSResult": "result", "validate": "check"},
         on_ranks=True,
+        selects=True,
     )
 
     bfs_many = Row(

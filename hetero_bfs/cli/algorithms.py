@@ -1,17 +1,21 @@
-"""Commands of the algorithm table: `hetero-bfs sssp`, `components`, `colour`, `pagerank`."""
+"""Commands of the algorithm table: `hetero-bfs bfs`, `sssp`, `components` and so on."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hetero_bfs.algorithms.base import Report, open_analysis
+import numpy as np
+
+from hetero_bfs.algorithms.base import Request, open_analysis
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.algorithms.table import Row, commands
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import (
     may_have_names,
-    name_of,
     numbered,
     print_notes,
     read_graph,
@@ -23,25 +27,30 @@ from hetero_bfs.cli.output import (
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
+from hetero_bfs.graph.io.graph_files import read_vertices
 from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.graph.io.vertex_values import read_values
+from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.environment import launched_ranks
-from hetero_bfs.support.memory import format_bytes
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.ranks.communicator import Communicator
 
-_MOST_VERTICES = 2**32
+_SOME_VERTICES = 2**31
+"""Stands for the number of vertices before it is known: as many as int32 numbers."""
+
+_VERTICES = ("source", "target")
+"""Arguments that are vertices."""
 
 
 def run(options: Namespace) -> int:
     row = commands()[options.command]
     arguments = {name: getattr(options, name) for name in row.options}
     if launched_ranks() > 1:
-        report, device = _run_on_ranks(row, options, arguments), None
+        report = _run_on_ranks(row, options, arguments)
     else:
-        report, device = _run_here(row, options, arguments)
+        report = _run_here(row, options, arguments)
     if report is None:
         return 0
     print_notes(report.notes())
@@ -49,45 +58,74 @@ def run(options: Namespace) -> int:
     if outcome is not None:
         outcome.raise_if_invalid()
     _save(row, options, report)
-    print_summary(options, report, device, ", valid" if outcome is not None else "")
-    summary = summary_of(options, report, device)
-    summary["valid"] = None if outcome is None else True
-    write_record(options.json, summary, device)
+    print_report(options, report, ", valid" if outcome is not None else "")
+    write_report(options, report, valid=None if outcome is None else True)
     return 0
 
 
-def _run_here(
-    row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
-) -> tuple[Report[Any], DeviceInfo | None]:
-    """Run in this process; the second value is the device that ran it."""
-    named, likely = None, _without_files(arguments)
-    if "source" in arguments:
-        if may_have_names(options):
-            likely["source"] = 0
-        else:
-            named = vertices_by_header(options.graph)
-    early = row.ask(_MOST_VERTICES if named is None else named, **likely)  # before it reads
+def _run_here(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]) -> Report[Any]:
+    vertices = [name for name in _VERTICES if arguments.get(name) is not None]
+    count = None
+    if vertices and not may_have_names(options):
+        count = vertices_by_header(options.graph)
+    early = _ask_early(row, arguments, count)
     edges = read_graph(options, options.graph, early.kind.needs_weights)
-    if "source" in arguments:
-        (arguments["source"],) = numbered(edges, [arguments["source"]])
-    start = arguments.get("start")
-    if start is not None:
-        names = getattr(edges, "names", None)
-        arguments["start"] = read_values(start, "colour", edges.num_vertices, names, missing=-1)
-    request = row.ask(edges.num_vertices, **arguments)
-    with open_analysis(request.analysis, edges, engine_options(options)) as analysis:
-        result = analysis.run(*request.query)
-        print_notes(analysis.notes)
-        device = analysis.device_info if result.used_device else None
-        choice = analysis.choice
-    shown = arguments if start is None else arguments | {"start": str(start)}
-    report = request.analysis.report(edges, result, shown)
-    report.place_reason = None if choice is None else str(choice)
-    return report, device
+    arguments |= {name: _numbers(edges, arguments[name]) for name in vertices}
+    values = {
+        name: _FILES[name](path, edges)
+        for name, path in arguments.items()
+        if isinstance(path, Path)
+    }
+    request = row.ask(edges.num_vertices, **(arguments | values))
+    with _opened(request, edges, engine_options(options)) as (runs, answer):
+        report = request.kind.report(edges, answer(), arguments, values)
+        report.note_runs(runs)
+        print_notes(runs.notes)
+    return report
 
 
-def _without_files(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if not isinstance(value, Path)}
+def _ask_early(row: Row[Any, Any], arguments: dict[str, Any], count: int | None) -> Request[Any]:
+    """Check arguments before a file is read; without `count` vertices are not checked."""
+    known = {name: value for name, value in arguments.items() if not isinstance(value, Path)}
+    if count is None:
+        known |= {name: 0 for name in _VERTICES if known.get(name) is not None}
+    return row.ask(_SOME_VERTICES if count is None else count, **known)
+
+
+@contextmanager
+def _opened(
+    request: Request[Any], edges: Any, options: EngineOptions
+) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Open the engine or the analysis for a request; yield it, and what runs the request."""
+    if not request.kind.needs_engine:
+        with open_analysis(request.analysis, edges, options) as analysis:
+            yield analysis, lambda: analysis.run(*request.query)
+        return
+    from hetero_bfs.engine.engine import Engine  # which others need not load
+
+    graph = build_search_graph(edges, options.order).reversed() if request.reverse else edges
+    with Engine(graph, **options.settings()) as engine:
+        yield engine, lambda: engine.answer(request._replace(reverse=False))
+
+
+def _numbers(edges: Any, given: Any) -> Any:
+    """Return the numbers of the vertex or the vertices that an option names."""
+    return numbered(edges, given) if isinstance(given, list) else numbered(edges, [given])[0]
+
+
+def _earlier_colours(path: Path, edges: Any) -> Any:
+    return read_values(path, "colour", edges.num_vertices, edges.names, missing=-1)
+
+
+def _mask(path: Path, edges: Any) -> Any:
+    mask = read_vertices(path, edges.names is not None)
+    if edges.names is None or mask.dtype == bool:
+        return mask
+    return np.array(numbered(edges, mask.tolist()), np.int64)
+
+
+_FILES = {"start": _earlier_colours, "mask": _mask}
+"""Readers of the arguments that are files."""
 
 
 def _run_on_ranks(
@@ -103,15 +141,13 @@ def _run_on_ranks(
         from hetero_bfs.ranks.communicator import agreed
 
         _check_options(options)
-        early = agreed(communicator, lambda: row.ask(_MOST_VERTICES, **_without_files(arguments)))
+        early = agreed(communicator, lambda: _ask_early(row, arguments, None))
         engine = RankEngine.read(
             options.graph, early.kind.needs_weights, communicator, options.directed
         )
         agreed(communicator, lambda: _refuse_names(engine.edges))
         result = getattr(engine, row.name)(**arguments)
-        return (
-            None if engine.edges is None else early.analysis.report(engine.edges, result, arguments)
-        )
+        return None if engine.edges is None else early.kind.report(engine.edges, result, arguments)
 
     return run_together(work)
 
@@ -133,6 +169,10 @@ def _check_options(options: Namespace) -> None:
         "--threads": options.threads not in (None, 1),
         "--renumber": options.renumber,
         "--columns": options.columns is not None,
+        "--selector": getattr(options, "selector", "auto") != "auto",
+        "--decision-interval": getattr(options, "decision_interval", 1) != 1,
+        "--no-correction": not getattr(options, "correction", True),
+        "--mask": getattr(options, "mask", None) is not None,
     }
     for name, given in refused.items():
         if given:
@@ -150,41 +190,15 @@ def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:
         write_trace(options.trace, (trace.row() for trace in report.result.traces))
 
 
-def summary_of(
-    options: Namespace, report: Report[Any], device: DeviceInfo | None
-) -> dict[str, Any]:
-    edges, result = report.edges, report.result
-    arguments = dict(report.arguments)
-    if "source" in arguments:
-        arguments["source"] = name_of(edges, arguments["source"])
-    return {
-        "graph": str(options.graph),
-        **arguments,
-        "num_vertices": edges.num_vertices,
-        "num_input_edges": edges.num_input_edges,
-        "seconds": result.seconds,
-        "iterations": len(result.traces),
-        **report.figures(),
-        "device": None if device is None else device.name,
-        "place_reason": report.place_reason,
-        "streamed_bytes": result.streamed_bytes,
-    }
+def write_report(options: Namespace, report: Report[Any], **more: Any) -> None:
+    """Write the JSON, with `more` fields at the end."""
+    summary = {"graph": str(options.graph), **report.summary(), **more}
+    write_record(options.json, summary, report.device)
 
 
-def print_summary(
-    options: Namespace, report: Report[Any], device: DeviceInfo | None, valid: str = ""
-) -> None:
-    text, result = text_stream(options), report.result
-    named = "none" if device is None else device.name
-    *lines, work = report.lines()
-    sent = f", {format_bytes(result.streamed_bytes)} of lists sent" * bool(result.streamed_bytes)
-    print(
-        *lines,
-        f"{work} in {1e3 * result.seconds:.3f} ms{valid}",
-        f"device {named}{sent}",
-        sep="\n",
-        file=text,
-    )
+def print_report(options: Namespace, report: Report[Any], valid: str = "") -> None:
+    text = text_stream(options)
+    print(*report.text(valid), sep="\n", file=text)
     if options.verbose:
         if report.place_reason is not None:
             print(f"place {report.place_reason}", file=text)

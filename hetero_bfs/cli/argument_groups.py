@@ -8,13 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, OBJECTIVES, STRATEGIES, schedule_names
+from hetero_bfs.scheduling.strategies import NAMED_SELECTORS, STRATEGIES, schedule_names
 
 if TYPE_CHECKING:
     from hetero_bfs.options import EngineOptions
 
 _FLAGS = {"true": True, "false": False}
 _SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def option_of(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def fields_of(kind: Any, options: argparse.Namespace) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def add_directed(
     command.add_argument("--directed", action="store_true", help=text)
 
 
-def add_engine_arguments(command: argparse.ArgumentParser) -> None:
+def add_selector_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add(
         "--selector",
@@ -83,17 +87,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         "with commas one per level); default %(default)s: the learned model or its "
         "thresholds, whichever is predicted to be faster",
     )
-    add(
-        "--optimize",
-        choices=OBJECTIVES,
-        default="time",
-        help="what the selector minimises: seconds, joules, or edp (joules times seconds); the "
-        "latter two need watts measured in training (default %(default)s)",
-    )
-    add_device_arguments(command)
-    add_memory_arguments(command)
-    add_directed(command)
-    add_order_argument(command)
     add(
         "--decision-interval",
         type=positive,
@@ -107,7 +100,6 @@ def add_engine_arguments(command: argparse.ArgumentParser) -> None:
         action="store_false",
         help="use the speed model unchanged: the same choices in every search",
     )
-    add_output_arguments(command)
 
 
 def add_memory_arguments(command: argparse.ArgumentParser) -> None:

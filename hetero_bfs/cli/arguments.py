@@ -1,4 +1,7 @@
-"""The command line's arguments: one function per command, and one for all algorithms."""
+"""The command line's arguments: one function per command, and one for all algorithms.
+
+argument_groups.py has what several commands share, graph_arguments.py the commands on graph files.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from hetero_bfs.algorithms.table import commands as algorithm_commands
 from hetero_bfs.cli.argument_groups import (
     add_device_arguments,
     add_directed,
-    add_engine_arguments,
     add_file,
     add_graph_argument,
     add_json,
@@ -20,7 +22,7 @@ from hetero_bfs.cli.argument_groups import (
     add_order_argument,
     add_output_arguments,
     add_power_log,
-    add_reading,
+    add_selector_arguments,
     add_trace,
     add_verbose,
     depth,
@@ -28,22 +30,28 @@ from hetero_bfs.cli.argument_groups import (
     number,
     numeric,
     of_vertex,
+    option_of,
     positive,
     scale,
     seed,
     vertex,
 )
-from hetero_bfs.graph.io.formats import help_text, suffixes
+from hetero_bfs.cli.graph_arguments import add_convert, add_generate, add_info, add_layers
+from hetero_bfs.graph.io.formats import help_text
 from hetero_bfs.study import PAPERS
 
 _TO = "to .npy, or with the vertices' names to .csv, .npz or .parquet"
 
-_READERS = {"int": integer, "float": number, "str": str}
+_READERS = {"int": integer, "float": number}
 """The parser of an algorithm's argument, by its annotation."""
 
-
-def option_of(name: str) -> str:
-    return "--" + name.replace("_", "-")
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "source": {"type": vertex, "metavar": "V"},
+    "target": {"type": vertex, "metavar": "V"},
+    "depth_limit": {"type": depth, "metavar": "N"},
+    "dtype": {"choices": ("int64", "int32")},
+}
+"""How an algorithm's argument is parsed, if its annotation does not say so."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -60,7 +68,6 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"hetero-bfs {version}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_graph500(commands)
-    _add_bfs(commands)
     for name, row in algorithm_commands().items():
         _add_algorithm(commands, name, row)
     _add_run(commands)
@@ -70,10 +77,10 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     add_json(commands.add_parser("devices", help="list the OpenCL devices"), "list")
     _add_doctor(commands)
     _add_warm_up(commands)
-    _add_convert(commands)
-    _add_info(commands)
-    _add_generate(commands)
-    _add_layers(commands)
+    add_convert(commands)
+    add_info(commands)
+    add_generate(commands)
+    add_layers(commands)
     _add_completion(commands)
     return parser
 
@@ -117,39 +124,12 @@ def _add_graph500(commands: Any) -> None:
     )
     add_trace(command, "level or window")
     add_power_log(command)
-    add_engine_arguments(command)
-
-
-def _add_bfs(commands: Any) -> None:
-    command = commands.add_parser(
-        "bfs",
-        help="search any graph from one vertex or several",
-        description="Search a graph file from one vertex, or from the nearest of several. "
-        + help_text(),
-    )
-    add_graph_argument(command)
-    add = command.add_argument
-    add(
-        "--source",
-        type=vertex,
-        action="append",
-        required=True,
-        metavar="V",
-        help="vertex id from 0 on, or name; give it several times for several sources",
-    )
-    add("--depth-limit", type=depth, metavar="N", help="reach no vertex farther than N edges")
-    add("--target", type=vertex, metavar="V", help="stop at this vertex; print the path to it")
-    add_file(
-        command,
-        "--mask",
-        "ignore these vertices: one id or name a line, or NumPy .npy of ids or of flags",
-    )
-    add("--reverse", action="store_true", help="follow edges backwards (with --directed)")
-    add_file(command, "--out", f"write parents (-1 unreached) {_TO}")
-    add("--dtype", choices=("int64", "int32"), default="int64", help="type of the parents")
-    add_file(command, "--levels", f"write levels (int32) {_TO}")
-    add_trace(command, "level")
-    add_engine_arguments(command)
+    add_selector_arguments(command)
+    add_device_arguments(command)
+    add_memory_arguments(command)
+    add_directed(command)
+    add_order_argument(command)
+    add_output_arguments(command)
 
 
 def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
@@ -161,6 +141,8 @@ def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
     for option, output in row.outputs.items():
         add_file(command, f"--{option}", f"{output.help} {_TO}")
     add_trace(command, row.record)
+    if row.selects:
+        add_selector_arguments(command)
     add_device_arguments(command)
     add_memory_arguments(command)
     add_directed(command, row.directed)
@@ -171,20 +153,20 @@ def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
 def _add_option(command: Any, parameter: inspect.Parameter, text: str) -> None:
     """Add an algorithm's argument, with the type and the default of its `ask` function."""
     option, needed = option_of(parameter.name), parameter.default is inspect.Parameter.empty
+    how = _BY_NAME.get(parameter.name)
     if parameter.annotation == "bool":
         command.add_argument(option, action="store_true", help=text)
         return
-    if parameter.annotation == "Any":
+    if parameter.annotation == "Any" and how is None:
         add_file(command, option, text)
         return
-    is_vertex = parameter.name == "source"
     command.add_argument(
         option,
-        type=vertex if is_vertex else _READERS[parameter.annotation],
-        metavar="V" if is_vertex else "N",
+        action="append" if "Iterable" in parameter.annotation else "store",
         required=needed,
         default=None if needed else parameter.default,
         help=text,
+        **(how or {"type": _READERS[parameter.annotation], "metavar": "N"}),
     )
 
 
@@ -277,12 +259,6 @@ def _add_train(commands: Any) -> None:
         help="take about this long, and fit a model to what was measured (default: 105 with "
         "--quick, else until all is measured)",
     )
-    add(
-        "--power-only",
-        action="store_true",
-        help="only measure watts, and add them to the existing model",
-    )
-    add_power_log(command)
     add_device_arguments(command)
 
 
@@ -401,111 +377,6 @@ def _add_warm_up(commands: Any) -> None:
         "for none (default %(default)s)",
     )
     add_json(command, "outcomes")
-
-
-def _add_convert(commands: Any) -> None:
-    command = commands.add_parser(
-        "convert",
-        help="convert a graph file, for example to the fast .hbg",
-        description=f"Convert a graph file to another format. {help_text()} OUT cannot end in "
-        f"{' '.join(sorted({*suffixes()} - {*suffixes(writable=True)}))}.",
-    )
-    command.add_argument("input", type=Path, metavar="IN")
-    command.add_argument("output", type=Path, metavar="OUT")
-    add_reading(command)
-    add_directed(command)
-    command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
-
-
-FAMILIES = {
-    "kronecker": ("scale", "degree", "seed", "weighted", "directed"),
-    "rmat": ("scale", "degree", "seed", "a", "b", "c", "d", "directed"),
-    "uniform": ("scale", "degree", "seed", "directed"),
-    "bipartite": ("scale", "right_scale", "degree", "seed"),
-    "grid": ("rows", "columns"),
-    "smallworld": ("scale", "degree", "rewired", "seed"),
-    "tails": ("scale", "degree", "seed", "chains", "length"),
-}
-"""The families of `generate`, and the options that each of them has."""
-
-
-def _add_generate(commands: Any) -> None:
-    command = commands.add_parser(
-        "generate",
-        help="generate a graph and write it to a file",
-        description="Generate a graph and write it to OUT, whose suffix selects the format, as for "
-        "convert. kronecker: Graph500's graph; rmat: R-MAT; uniform: ends drawn uniformly; "
-        "bipartite: each left vertex has edges to right ones; grid: a rectangle; smallworld: a "
-        "ring, partly rewired; tails: a Kronecker graph with chains.",
-    )
-    add = command.add_argument
-    add("family", choices=tuple(FAMILIES), metavar="FAMILY", help=", ".join(FAMILIES))
-    add("output", type=Path, metavar="OUT", help="file to write")
-
-    def families_with(name: str) -> str:
-        found = [family for family, names in FAMILIES.items() if name in names]
-        return "all but grid" if len(found) == len(FAMILIES) - 1 else ", ".join(found)
-
-    for name, kind, text in (
-        ("scale", scale, "log2 of the vertices, of a core or of the left side (default 16)"),
-        ("right_scale", scale, "log2 of the right side (default: that of --scale)"),
-        ("degree", positive, "edges drawn per vertex (default 16; smallworld 8)"),
-        ("seed", seed, "seed (default that of the family: kronecker 2, rmat 1, else 2018)"),
-        ("a", number, "share of the first quadrant (default 0.57)"),
-        ("b", number, "share of the second quadrant (default 0.19)"),
-        ("c", number, "share of the third quadrant (default 0.19)"),
-        ("d", number, "share of the fourth quadrant (default 0.05)"),
-        ("rows", positive, "rows of the grid (default 256)"),
-        ("columns", positive, "columns of the grid (default: as many as rows)"),
-        ("rewired", number, "share of the edges with a drawn end (default 0.02)"),
-        ("chains", positive, "number of chains (default 8)"),
-        ("length", positive, "vertices of a chain (default 500)"),
-    ):
-        metavar = "SHARE" if kind is number else "N"
-        add(option_of(name), type=kind, metavar=metavar, help=f"{families_with(name)}: {text}")
-    for name, text in (
-        ("weighted", "float32 weights from 0 to 1, as in Graph500"),
-        ("directed", "the edges are directed"),
-    ):
-        add(f"--{name}", action="store_true", help=f"{families_with(name)}: {text}")
-
-
-def _add_info(commands: Any) -> None:
-    command = commands.add_parser(
-        "info",
-        help="describe a graph file: sizes, degrees, weights, components",
-        description="Read a graph file and print its vertices, edges, degrees, weights, "
-        "components and the memory that it takes.",
-    )
-    add_graph_argument(command)
-    add_directed(command)
-    add_json(command, "description")
-
-
-def _add_layers(commands: Any) -> None:
-    command = commands.add_parser(
-        "layers",
-        help="number a graph layer by layer, once for all runs in mode layered",
-        description="Number the vertices layer by layer from a vertex, and print depth, sizes of "
-        "the layers and launches of a sweep. `run --mode layered` takes the file that --out names "
-        "as its graph, and reads its lists as they are. All other runs on that file keep this "
-        "order, too, and searches may take longer.",
-    )
-    add_graph_argument(command)
-    command.add_argument(
-        "--source",
-        "--root",
-        dest="root",
-        type=vertex,
-        required=True,
-        metavar="V",
-        help="vertex where the layers begin",
-    )
-    add_file(command, "--out", "write the graph with its layers to .hbg, with its ids as names")
-    command.add_argument("--weighted", action="store_true", help="keep the edges' weights")
-    add_directed(command)
-    add_device_arguments(command)
-    add_json(command, "description")
 
 
 def _add_completion(commands: Any) -> None:

@@ -75,7 +75,7 @@ def write_graph(graph: EdgeList | CSRGraph, path: Path, text: TextIO | None = No
 
 
 def generate(options: Namespace) -> int:
-    from hetero_bfs.cli.arguments import FAMILIES
+    from hetero_bfs.cli.graph_arguments import FAMILIES
     from hetero_bfs.graph.generators.families import generated
     from hetero_bfs.graph.io.registry import check_output
 
@@ -174,14 +174,12 @@ def train(options: Namespace) -> int:
     from hetero_bfs.support.environment import need_package
 
     need_package("sklearn", "scikit-learn", "train", "train")
-    from hetero_bfs.training import run_calibration, run_power_training, run_training
+    from hetero_bfs.training import run_calibration, run_training
 
     engine = engine_options(options)
-    if options.power_only:
-        return int(run_power_training(options.quick, engine, options.power_log))
     if options.calibrate:
         return int(run_calibration(engine, options.out, options.source))
-    return int(run_training(options.quick, engine, options.out, options.power_log, options.budget))
+    return int(run_training(options.quick, engine, options.out, options.budget))
 
 
 def devices(options: Namespace) -> int:

@@ -13,7 +13,6 @@ from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.commands import write_graph
 from hetero_bfs.cli.output import (
     as_json,
-    name_of,
     numbered,
     print_notes,
     read_graph,
@@ -27,6 +26,7 @@ from hetero_bfs.graph.io.graph_files import GraphFile
 from hetero_bfs.graph.io.registry import check_output, read
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.search_graph import as_given, layered
+from hetero_bfs.graph.vertex_names import name_of
 from hetero_bfs.support.memory import format_bytes
 
 

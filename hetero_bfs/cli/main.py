@@ -8,7 +8,6 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +15,12 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import Argument, VertexName
-from hetero_bfs.cli.arguments import FAMILIES, make_parser, option_names, option_of
+from hetero_bfs.cli.argument_groups import Argument, VertexName, option_of
+from hetero_bfs.cli.arguments import make_parser, option_names
+from hetero_bfs.cli.graph_arguments import FAMILIES
 from hetero_bfs.cli.output import open_files
-from hetero_bfs.errors import DeviceError, HeteroBFSError
+from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.io.formats import BY_SUFFIX
-from hetero_bfs.scheduling.strategies import check_objective
 from hetero_bfs.study import TAKES
 from hetero_bfs.support import environment
 from hetero_bfs.support.environment import launched_rank, launched_ranks
@@ -30,7 +29,7 @@ from hetero_bfs.support.messages import naming_options
 
 def outputs(command: str) -> list[str]:
     row = table.commands().get(command)
-    arrays = ["output", "out", "edges_out", "levels"] if row is None else [*row.outputs]
+    arrays = ["output", "out", "edges_out"] if row is None else [*row.outputs]
     return [*arrays, "trace", "json"]
 
 
@@ -48,9 +47,6 @@ def prepare(options: Namespace) -> None:
     if options.command != "warm-up" and getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
-    if getattr(options, "optimize", "time") != "time":
-        load_numba()  # so that a driver that hangs can be interrupted
-        _check_objective(options)
     if launched_rank() == 0 and options.command != "view":
         open_files(options)
     if getattr(options, "threads", None) is not None:
@@ -113,17 +109,6 @@ def _check_files(options: Namespace) -> None:
 
             import_arrow(path)
         check_writable(path)
-
-
-def _check_objective(options: Namespace) -> None:
-    from hetero_bfs.devices.opencl.driver import choose_devices
-    from hetero_bfs.scheduling.named_selectors import make_objective_selector
-    from hetero_bfs.scheduling.strategies import MOST_DEVICES, available
-
-    device = None
-    with suppress(DeviceError, IndexError):  # a device given by name was checked before
-        device = choose_devices(options.device, MOST_DEVICES)[0]
-    make_objective_selector("learned", device, available(device is not None), options.optimize)
 
 
 def load_numba() -> None:
@@ -196,7 +181,7 @@ def _carry_out(options: argparse.Namespace) -> int:
     if options.command not in _WITHOUT_NUMBA:
         load_numba()
     name = "algorithms" if options.command in table.commands() else options.command
-    if name in ("algorithms", "bfs", "info", "layers", "run"):
+    if name in ("algorithms", "info", "layers", "run"):
         module = {"run": "program_run", "layers": "info"}.get(name, name)
         entry = "layers" if name == "layers" else "run"
         run = getattr(import_module(f"hetero_bfs.cli.{module}"), entry)
@@ -211,11 +196,6 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
     if options.command is None:
         parser.print_help()
         parser.exit(2)
-    try:
-        if hasattr(options, "optimize"):
-            check_objective(options.selector, options.optimize)
-    except HeteroBFSError as error:
-        parser.error(str(error))
     if getattr(options, "directed", False) and not getattr(options, "graph", True):
         parser.error("--directed goes with --graph FILE; generated graphs are undirected")
     _check_vertices(parser, options)
@@ -281,21 +261,15 @@ def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.power_only and options.out is not None:
-        parser.error("--power-only adds watts to the installed model; leave out --out DIR")
-    if options.calibrate and (options.power_only or options.power_log):
-        parser.error("--calibrate measures no watts; add them with --power-only afterwards")
     if options.source is not None and not options.calibrate:
         parser.error("--from names the model that --calibrate starts from; give --calibrate, too")
-    if options.budget is not None and (options.calibrate or options.power_only):
-        other = "--calibrate" if options.calibrate else "--power-only"
-        parser.error(f"--budget goes with a whole training; {other} measures the same each time")
+    if options.budget is not None and options.calibrate:
+        parser.error("--budget goes with a whole training; --calibrate measures the same each time")
 
 
 def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:
     return {
         "--selector": options.selector != "auto",
-        "--optimize": options.optimize != "time",
         "--decision-interval": options.decision_interval != 1,
         "--no-correction": not options.correction,
     }

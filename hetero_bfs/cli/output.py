@@ -208,12 +208,6 @@ def may_have_names(options: Namespace) -> bool:
     return bool(options.renumber) or has_names(options.graph)
 
 
-def name_of(graph: Any, vertex: int) -> int | str:
-    names = getattr(graph, "names", None)
-    found: int | str = vertex if names is None else names[vertex : vertex + 1].tolist()[0]
-    return found
-
-
 def save_values(
     path: Path,
     values: Mapping[str, npt.NDArray[Any]],

@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Report, open_analysis
+from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.program_runs import ProgramRuns
-from hetero_bfs.cli.algorithms import print_summary, summary_of
+from hetero_bfs.algorithms.run_report import Report
+from hetero_bfs.cli.algorithms import print_report, write_report
 from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.info import range_of
 from hetero_bfs.cli.output import (
     as_json,
-    name_of,
     numbered,
     print_notes,
     read_graph,
     save_edges,
     save_values,
-    write_record,
     write_trace,
 )
 from hetero_bfs.errors import ArgumentError, GraphFileError, HeteroBFSError, ProgramError
 from hetero_bfs.graph.io.vertex_values import columns_of, read_values
+from hetero_bfs.graph.vertex_names import name_of
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.plan import ProgramClass
 from hetero_bfs.programs.program import Program
@@ -61,11 +61,9 @@ def run(options: Namespace) -> int:
         run_options = replace(run_options, place=analysis.named_place or "auto")
         result = analysis.run(program, values, run_options)
         print_notes(analysis.notes)
-        device = analysis.device_info if result.used_device else None
-        choice = analysis.choice
-    given = {"program": type(program).__name__, "arguments": shown, "mode": result.mode}
-    report = ProgramReport(edges, result, given)
-    report.place_reason = None if choice is None else str(choice)
+        given = {"program": type(program).__name__, "arguments": shown, "mode": result.mode}
+        report = ProgramReport(edges, result, given)
+        report.note_runs(analysis)
     print_notes(report.notes())
     if options.out is not None:
         save_values(options.out, columns_of(result.state), names, ())
@@ -73,8 +71,8 @@ def run(options: Namespace) -> int:
         save_edges(options.edges_out, edges, result.edges)
     if options.trace is not None:
         write_trace(options.trace, (trace.row() for trace in result.traces))
-    print_summary(options, report, device)
-    write_record(options.json, summary_of(options, report, device), device)
+    print_report(options, report)
+    write_report(options, report)
     return 0
 
 

@@ -219,10 +219,10 @@ def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
 
 def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.devices.machine import machine_slug
-    from hetero_bfs.scheduling.model_files import default_model
+    from hetero_bfs.scheduling.model_files import similar_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
-    other = default_model(None if info is None else info.type)
+    other = similar_model(info)
     instead = "none is used" if other is None else f"searches begin with that of {other.name}"
     text = f"none of this machine ({machine_slug(info)}); {instead}"
     return Finding(MODELS, "model", "missing", text, f"{TRAIN_COMMAND} --quick")
@@ -236,8 +236,7 @@ def _fit(model: SpeedModel, info: DeviceInfo | None) -> Finding:
     if lacking:
         text = f"{model.name} does not fit: it lacks {', '.join(lacking)}"
         return Finding(MODELS, "model", "failed", text, TRAIN_COMMAND, True)
-    watts = "with watts" if model.power is not None else "without watts"
-    text = f"{model.origin_text}, {watts}; it is used"
+    text = f"{model.origin_text}; it is used"
     return Finding(MODELS, "model", "ok", f"{text}{_other_driver(model, info)}")
 
 

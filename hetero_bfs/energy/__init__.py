@@ -11,7 +11,6 @@ meter. `discover` finds this machine's meters.
 
 from hetero_bfs.energy.discover import find_meters
 from hetero_bfs.energy.meters import (
-    DOMAINS,
     Domain,
     EnergyReport,
     Meter,
@@ -21,14 +20,10 @@ from hetero_bfs.energy.meters import (
     Unmeasured,
     format_report,
     measure,
-    metered,
-    sampling_error_seconds,
-    trusted_seconds,
 )
 from hetero_bfs.energy.power_log import PowerLog
 
 __all__ = [
-    "DOMAINS",
     "Domain",
     "EnergyReport",
     "Meter",
@@ -40,7 +35,4 @@ __all__ = [
     "find_meters",
     "format_report",
     "measure",
-    "metered",
-    "sampling_error_seconds",
-    "trusted_seconds",
 ]

@@ -237,13 +237,13 @@ def measure(
     if not meters:
         return EnergyReport(None, None, None, [], [], list(unmeasured))
     periods = [meter.period_seconds() for meter in meters]
-    trusted = trusted_seconds(meters, periods)
+    trusted = _trusted_seconds(meters, periods)
     idle: list[float | str] = ["no idle time was asked for"] * len(meters)
     idle_span = 0.0
     if idle_seconds > 0:
-        _, idle_span, idle = metered(meters, partial(time.sleep, max(idle_seconds, trusted)))
+        _, idle_span, idle = _metered(meters, partial(time.sleep, max(idle_seconds, trusted)))
     repeat = partial(_repeat, run_searches, max(minimum_seconds, trusted))
-    (searches, nedge), seconds, busy = metered(meters, repeat)
+    (searches, nedge), seconds, busy = _metered(meters, repeat)
     readings: list[MeterReading] = []
     missing = list(unmeasured)
     for meter, joules, rest, period in zip(meters, busy, idle, periods, strict=True):
@@ -260,7 +260,7 @@ def measure(
     return EnergyReport(searches, nedge, seconds, readings, totals, missing)
 
 
-def trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
+def _trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
     coarsest = max(meter.resolution_seconds for meter in meters)
     return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
 
@@ -273,7 +273,9 @@ def sampling_error_seconds(period_seconds: float) -> float:
     return period_seconds / math.sqrt(6.0)
 
 
-def metered(meters: Sequence[Meter], work: Callable[[], _T]) -> tuple[_T, float, list[float | str]]:
+def _metered(
+    meters: Sequence[Meter], work: Callable[[], _T]
+) -> tuple[_T, float, list[float | str]]:
     """Return the work's result, its seconds, and each meter's joules or the reason for none."""
     for meter in meters:
         meter.start()

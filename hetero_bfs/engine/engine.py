@@ -42,9 +42,8 @@ from hetero_bfs.options import EngineOptions, takes_settings
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.selectors import Selector
-from hetero_bfs.scheduling.strategies import ObjectiveName, Strategy
+from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.support import code_cache, processes
 from hetero_bfs.support.processes import OfOneProcess
 from hetero_bfs.timeline.rendering import as_html
@@ -69,7 +68,7 @@ class Engine(Algorithms, OfOneProcess):
     ArgumentError
         An argument of the wrong type, out of range, or not among its choices.
     ModelError
-        The selector cannot be made, or the model has no watts for `optimize`.
+        The selector cannot be made.
     DeviceError
         No device has the given name. If a device cannot hold the graph, no error is raised: the
         device is left out, with a line in `notes`.
@@ -128,7 +127,7 @@ class Engine(Algorithms, OfOneProcess):
 
     def _get_ready(self, beside: Beside) -> None:
         platform, selection = self.platform, Selection(self.platform, self.notes)
-        selection.choose(self.options.selector, self.options.optimize)
+        selection.choose(self.options.selector)
         platform.host.compile_work()
         for device in platform.devices:
             device.build_kernels()
@@ -249,25 +248,15 @@ class Engine(Algorithms, OfOneProcess):
         self._searches.decision_interval = levels
 
     @property
-    def optimize(self) -> ObjectiveName:
-        """The objective of selectors that are given by name."""
-        return self._selection.asked[1]
-
-    @property
-    def objective(self) -> Objective | None:
-        """The selector's objective; None if it minimises time."""
-        return self.selector.objective
-
-    @property
     def corrections(self) -> dict[str, float]:
         """Factors that correct predictions, by strategy or transition, without factors of 1."""
         return factors_of(self.selector)
 
-    def set_selector(self, selector: str | Selector, optimize: ObjectiveName | None = None) -> None:
-        """Use another selector for all later searches, and another objective if one is given."""
+    def set_selector(self, selector: str | Selector) -> None:
+        """Use another selector for all later searches."""
         _ = self.platform  # raises at once, before waiting for searches
         with self._one_at_a_time:
-            self._selection.choose(selector, optimize or self.optimize)
+            self._selection.choose(selector)
 
     def bfs_back_to_back(self, sources: Iterable[int]) -> list[BFSResult]:
         """Search from several vertices back-to-back, then return all results.
@@ -309,11 +298,11 @@ class Engine(Algorithms, OfOneProcess):
         """Return an engine on the transposed graph; the caller holds the lock."""
         asked = self._selection.asked
         if self._backward is None:
-            options = replace(self.options, selector=asked[0], optimize=asked[1])
+            options = replace(self.options, selector=asked)
             self._backward = Engine(self.graph.reversed(), **options.settings())
             self.notes += [note for note in self._backward.notes if note not in self.notes]
         elif self._backward._selection.asked != asked:
-            self._backward.set_selector(*asked)
+            self._backward.set_selector(asked)
         self._backward.decision_interval = self.decision_interval
         return self._backward
 
@@ -359,6 +348,8 @@ class Engine(Algorithms, OfOneProcess):
             analysis = kind(self.graph, platform.host.threads, info)
             analysis.expected_runs = RUNS_OF_AN_ENGINE
             analysis.search = self._searches.run
+            if platform.accelerator is not None and self.streaming is None:
+                analysis.resident = 0.5 if kind.needs_weights else 1.0
             if info is not None or kind.needs_engine:
                 analysis.levels = self._selection.reference_levels
             self.notes += analysis.notes

@@ -128,9 +128,9 @@ def _build_by_numpy(edges: EdgeSource) -> dict[str, Any]:
     else:
         order = np.argsort(keys, kind="stable")
         keys, firsts = np.unique(keys[order], return_index=True)
-        rule = np.maximum if getattr(edges, "duplicates", "min") == "max" else np.minimum
+        combine = np.maximum if getattr(edges, "duplicates", "min") == "max" else np.minimum
         sorted_weights = weights[kept][order].astype(dtype, copy=False)
-        combined = frozen(rule.reduceat(sorted_weights, firsts) if keys.size else sorted_weights)
+        combined = frozen(combine.reduceat(sorted_weights, firsts) if keys.size else sorted_weights)
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount((keys >> np.uint64(32)).astype(np.int64), minlength=n), out=indptr[1:])
     indices = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -352,7 +352,7 @@ def _sort(
     threads = numba.get_num_threads()
     shape = threads, _scratch_keys(num_vertices, keys.size)
     weight_shape = threads, shape[1] if weights is not NO_WEIGHTS else 0
-    rule: Duplicates = getattr(edges, "duplicates", "min")
+    duplicates: Duplicates = getattr(edges, "duplicates", "min")
     overflow = np.zeros(threads, np.int64)
     degree = aligned_empty(num_vertices, np.uint32)
     unique = np.zeros(num_buckets, np.int64)
@@ -365,9 +365,9 @@ def _sort(
         "weight_scratch": np.empty(weight_shape, weights.dtype),
         "degree": degree,
         "unique": unique,
-        "rule": DUPLICATES.index(rule),
+        "duplicates": DUPLICATES.index(duplicates),
         "is_int32": weights.dtype == np.int32,
-        "identity": np.full(1, identity_of(rule, weights.dtype), weights.dtype),
+        "identity": np.full(1, identity_of(duplicates, weights.dtype), weights.dtype),
         "overflow": overflow,
         **buckets._asdict(),
     }

@@ -39,6 +39,13 @@ def with_names(result: R, graph: Any) -> R:
     return result
 
 
+def name_of(graph: Any, vertex: int) -> int | str:
+    """Return the name of a vertex; its number in a graph without names."""
+    names = getattr(graph, "names", None)
+    found: int | str = vertex if names is None else names[vertex : vertex + 1].tolist()[0]
+    return found
+
+
 class NameTable:
     """Collects names part by part; it keeps 4 bytes for each, and each part's different names."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,21 +28,29 @@ _LONG_LISTS = 8.0
 _LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
 """Least widths of windows: the number of buckets divided by a width must be finite."""
 
-PREFIX, FULL, PULL_ONCE = range(3)
-"""Strategies of a window in its record; see phases.py."""
 
-STRATEGY_NAMES = "prefix", "full", "pull"
+class Strategy(IntEnum):
+    """Strategies of a window, by their number in its record; phases.py explains them."""
+
+    PREFIX = 0
+    FULL = 1
+    PULL = 2
+
+    @property
+    def label(self) -> str:
+        """The name in traces."""
+        return self.name.lower()
 
 
 class Plan(NamedTuple):
-    """Strategy and widths of a search's windows; see loop.py.
+    """The strategy of a search's first window, and the widths of windows; see loop.py.
 
-    is_full : whether whole neighbour lists are relaxed from the start
-    full_width : with whole lists the host divides this width into buckets, and takes more or fewer
-        of them for a window
+    strategy : PREFIX or FULL; a search with PREFIX pulls once, and goes on with FULL
+    full_width : with FULL the host divides this width into buckets, and takes more or fewer of them
+        for a window
     """
 
-    is_full: bool
+    strategy: Strategy
     prefix_width: float
     full_width: float
 
@@ -185,11 +194,11 @@ def planned(
     mean = total / finite if finite else 1.0
     degree = max(entries / max(vertices, 1), 1.0)
     least = _LEAST_WIDTHS[weight_dtype.name]
-    is_full = degree < _LONG_LISTS
-    full_edges = _FULL_EDGES if is_full else _AFTER_PULL_EDGES
+    strategy = Strategy.FULL if degree < _LONG_LISTS else Strategy.PREFIX
+    full_edges = _FULL_EDGES if strategy is Strategy.FULL else _AFTER_PULL_EDGES
     wanted = _PREFIX_EDGES, full_edges
     widths = (max(mean * edges / degree, least) for edges in wanted)
-    return Plan(is_full, *widths)
+    return Plan(strategy, *widths)
 
 
 _MADE: weakref.WeakKeyDictionary[SearchGraph, weakref.ref[WeightedLists]]

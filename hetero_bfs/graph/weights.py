@@ -1,7 +1,7 @@
 """Weights of edges: their arrays, and their checks.
 
 While neighbour lists are built (lists.py), weights move along with their edges. Duplicates of an
-edge are combined, by the source's rule `duplicates`. In an undirected graph (u, v) and (v, u) are
+edge are combined, by the source's `duplicates`. In an undirected graph (u, v) and (v, u) are
 duplicates, and both positions get the same weight.
 """
 
@@ -164,14 +164,14 @@ def weighted_chunks(
         yield convert(src, ids), convert(dst, ids), convert(weights, dtype)
 
 
-def identity_of(rule: Duplicates, dtype: np.dtype[Any]) -> Any:
+def identity_of(duplicates: Duplicates, dtype: np.dtype[Any]) -> Any:
     """Return what gives any weight unchanged when the two are combined."""
-    if rule == "sum":
+    if duplicates == "sum":
         return 0
     if dtype.kind == "f":
-        return np.inf if rule == "min" else -np.inf
+        return np.inf if duplicates == "min" else -np.inf
     limits = np.iinfo(dtype)
-    return limits.max if rule == "min" else limits.min
+    return limits.max if duplicates == "min" else limits.min
 
 
 def nan_fault(weights: WeightArray) -> Fault | None:

@@ -12,7 +12,7 @@ from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
-from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
@@ -24,7 +24,6 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph
-from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import Direction
@@ -55,7 +54,6 @@ class BFSKernel(Kernel):
         return BFSReport(
             selector=engine.selector.name,
             model=engine.selector.model,
-            objective=engine.objective,
             parts=engine.num_parts,
             streaming=engine.streaming,
             corrections=engine.corrections,
@@ -95,8 +93,6 @@ class BFSReport(Graph500Report):
     selector: str
     model: SpeedModel | None
     """This machine's model, for predictions and the tuning of kernels; None without one."""
-    objective: Objective | None
-    """The selector's objective; None for time."""
     parts: int
     streaming: Streaming | None
     corrections: dict[str, float]
@@ -105,21 +101,6 @@ class BFSReport(Graph500Report):
     def mean_streamed_bytes(self) -> float:
         sent = sum(int(r.result.streamed_bytes) for r in self.sources)
         return sent / max(len(self.sources), 1)
-
-    def objective_figures(self) -> dict[str, Any]:
-        """Return the objective, and the mean joules of a search predicted by the model's watts.
-
-        Metered joules are in `energy`; they include the host's work between searches.
-        """
-        if self.objective is None:
-            return {"objective": "time"}
-        traces = [record.result.traces for record in self.sources]
-        joules, net = (
-            float(np.mean([of(t) for t in traces])) if traces else None
-            for of in (self.objective.joules, self.objective.net_joules)
-        )
-        figures = {"model_joules_per_search": joules, "model_net_joules_per_search": net}
-        return self.objective.to_dict() | figures
 
     def rules(self) -> dict[str, int]:
         """Count searches by their selector's rule for all levels; {} if there is no such rule."""
@@ -131,7 +112,6 @@ class BFSReport(Graph500Report):
             "selector": self.selector,
             "rules": self.rules(),
             "model": None if self.model is None else self.model.origin,
-            "optimize": self.objective_figures(),
             "corrections": self.corrections,
             "parts": self.parts,
             "streaming": None
@@ -150,7 +130,6 @@ class BFSReport(Graph500Report):
         return [
             f"selector: {self.selector}{_rules(self)}{_corrections(self)}",
             f"speed model: {self.model.origin_text if self.model else 'none in use'}",
-            *([] if self.objective is None else _objective_lines(self, self.objective)),
             f"edge array: {_edge_array(self)}",
         ]
 
@@ -185,24 +164,8 @@ def _rules(report: BFSReport) -> str:
 
 
 def _corrections(report: BFSReport) -> str:
-    factors = ", ".join(f"{name} x{value:.2g}" for name, value in report.corrections.items())
-    return f"; predictions corrected by what was measured: {factors}" if factors else ""
-
-
-def _objective_lines(report: BFSReport, objective: Objective) -> list[str]:
-    """Return the objective, its watts, and the modelled and metered joules per search."""
-    figures = report.objective_figures()
-    line = (
-        f"energy of a search: {1e3 * figures['model_joules_per_search']:.4g} mJ by these watts, "
-        f"{1e3 * figures['model_net_joules_per_search']:.4g} above idle"
-    )
-    totals = [] if report.energy is None else report.energy.totals
-    for total in totals:
-        if total.domain in objective.domains:
-            net = total.net_joules
-            above = "" if net is None else f", {1e3 * net / total.searches:.4g} above idle"
-            line += f"; metered {total.domain} {1e3 * total.joules_per_search:.4g} mJ{above}"
-    return [f"objective: least {objective}", line]
+    factors = format_factors(report.corrections)
+    return factors and f"; {factors}"
 
 
 def _edge_array(report: BFSReport) -> str:

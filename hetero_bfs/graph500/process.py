@@ -351,7 +351,6 @@ def _check_options(options: Graph500Options) -> None:
         and engine.device not in (None, NO_DEVICE),
         "--order": engine.order not in ("auto", "degree"),
         "--power-log": options.power_log is not None,
-        "--optimize": engine.optimize != "time",
         "--no-correction": not engine.correction,
         "--decision-interval": engine.decision_interval != 1,
         "--max-alloc": engine.max_alloc_bytes is not None,

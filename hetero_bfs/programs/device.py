@@ -21,7 +21,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.schema import RECORD_WIDTH, Counter, Limit, Mode, Word
-from hetero_bfs.scheduling.program_rule import NUM_COSTS, lone_costs
+from hetero_bfs.scheduling.program_decision import NUM_COSTS, lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 _PHASES = ("state", "monotone", "messages", "device", "loop")
@@ -149,13 +149,13 @@ class DeviceProgram(DeviceRun):
         }
 
     def _build(self) -> Any:
-        from hetero_bfs.scheduling.program_rule import FUNCTIONS, KINDS
+        from hetero_bfs.scheduling.program_decision import FUNCTIONS, KINDS
 
         info = self.device.info
-        rule = twins(FUNCTIONS, **KINDS)
+        decision = twins(FUNCTIONS, **KINDS)
         own = device_text(self.plan, info.has_double)
         return self.build(
-            kernel_source("programs/kernels/scalars.cl") + rule + own,
+            kernel_source("programs/kernels/scalars.cl") + decision + own,
             HEAVY_EDGES=_HEAVY_EDGES,
             MONOTONE=int(self._monotone),
             WIDER=f"{WIDER_AFTER_PULL}f",

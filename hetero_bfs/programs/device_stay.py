@@ -24,7 +24,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record
 from hetero_bfs.programs.schema import Counter, Limit, Mode, Waiting, Word
-from hetero_bfs.scheduling.program_rule import CHANGES_PER_EDGE, NUM_COSTS
+from hetero_bfs.scheduling.program_decision import CHANGES_PER_EDGE, NUM_COSTS
 
 _ID_BYTES = 4
 
@@ -82,9 +82,9 @@ class Handover:
     """State in transfer; its arrays belong to the sender, which may overwrite them later.
 
     `edges` counts the edges of the `num_active` active vertices; `receivers` is the expected number
-    of receivers. program_rule.py explains `changes_per_edge`. `lowest` is the lowest priority that
-    waits. `values` has arrays by field, for the vertices in `changed`, or for all vertices if that
-    is None.
+    of receivers. program_decision.py explains `changes_per_edge`. `lowest` is the lowest priority
+    that waits. `values` has arrays by field, for the vertices in `changed`, or for all vertices if
+    that is None.
     """
 
     iteration: int
@@ -249,7 +249,7 @@ class DeviceStay:
     """One run's stays on a device.
 
     `program` runs iterations, not sweeps; `packing` belongs to it. `costs` is a float64 array in
-    the layout of program_rule.py, with the costs on the device first, then those on the host.
+    the layout of program_decision.py, with the costs on the device first, then those on the host.
     """
 
     def __init__(

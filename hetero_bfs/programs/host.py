@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import astuple
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
 from hetero_bfs.programs.schema import SLOTS, TOTALS
-from hetero_bfs.scheduling.program_rule import lone_costs
+from hetero_bfs.scheduling.program_decision import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
 
@@ -40,7 +41,7 @@ class HostProgram(HostRun):
     """
 
     _name = "Program"
-    _kernels = "host"
+    _file = "host"
 
     def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
         from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
@@ -162,8 +163,9 @@ class HostProgram(HostRun):
             fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
 
-    def _phases(self) -> Any:
-        return host_module(self.plan, self._kernels).PHASES
+    @cached_property
+    def _kernels(self) -> Any:
+        return host_module(self.plan, self._file)
 
     def _link(self, struct: Any) -> None:
         """Phases of loop.py see what the loop sees, so they are compiled once for all programs."""
@@ -279,7 +281,7 @@ class HostSweeps(HostProgram):
     """A `HostProgram` for an arranged graph, with the kernels of sweep_loop.py and sweep.py."""
 
     graph: ArrangedGraph
-    _kernels = "sweep"
+    _file = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
         from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS

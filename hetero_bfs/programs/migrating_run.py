@@ -1,8 +1,7 @@
 """A vertex program whose run migrates between the host and a device, between iterations.
 
-Each place runs iterations in compiled code or in launches, until its rule migrates the run
-(program_rule.py) or a stay of a schedule ends. Then it packs the state that the other place needs
-(device_stay.py).
+Each place runs iterations in compiled code or in launches, until it migrates (program_decision.py)
+or a stay of a schedule ends. Then it packs the state that the other place needs (device_stay.py).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hetero_bfs.programs.host import HostProgram
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
-from hetero_bfs.scheduling.program_rule import (
+from hetero_bfs.scheduling.program_decision import (
     CHANGES_PER_EDGE,
     LOST,
     MIGRATION,
@@ -45,7 +44,7 @@ class HostStay:
     """One run's stays on the host.
 
     `program` is neither monotone nor in sweeps. `costs` is a float64 array in the layout of
-    program_rule.py, with the costs on the host first, then those on the device.
+    program_decision.py, with the costs on the host first, then those on the device.
     """
 
     def __init__(
@@ -263,7 +262,7 @@ class _MigratingRun:
         self._migrated_bytes = 0
 
     def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
-        """Return the next stay, from `iteration`; `left` is the place that the rule left."""
+        """Return the next stay, from `iteration`; `left` is the place that the run left."""
         limits = self._limits
         places, limit = limits.places, limits.max_iterations
         if not places:  # a run begins on the host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from hetero_bfs.devices.opencl.built_programs import Constants
-from hetero_bfs.scheduling import program_rule
+from hetero_bfs.scheduling import program_decision
 
 Word = IntEnum(
     "Word",
@@ -25,7 +25,7 @@ Counter = IntEnum(
 )
 
 Limit = IntEnum("Limit", "END WIDTH FIRST_COST", start=0)
-"""Items of `limits`: the bucket's end and width, then the costs (program_rule.py)."""
+"""Items of `limits`: the bucket's end and width, then the costs (program_decision.py)."""
 
 Waiting = IntEnum("Waiting", "NOT_LISTED WAITING RUN", start=0)
 """Values of `waiting`: whether a vertex is in FAR; RUN if it is listed there but has run since."""
@@ -51,6 +51,6 @@ HASH_FACTOR = 0x9E3779B97F4A7C15
 """2**64 divided by the golden ratio; the product with a message gives its slot."""
 
 OPENCL: tuple[Constants, ...] = (
-    program_rule.OPENCL, Word, Mode, Counter, Limit, Waiting, Side, Begun, Phase,
+    program_decision.OPENCL, Word, Mode, Counter, Limit, Waiting, Side, Begun, Phase,
     {"RECORD_WIDTH": RECORD_WIDTH, "SLOTS": SLOTS, "HASH_FACTOR": HASH_FACTOR},
 )  # fmt: skip

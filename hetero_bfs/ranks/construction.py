@@ -65,7 +65,7 @@ def construct(
     from hetero_bfs.ranks.owner_kernels import renumber_keys
 
     rank = communicator.rank
-    rule: Duplicates = getattr(share, "duplicates", "min")
+    duplicates: Duplicates = getattr(share, "duplicates", "min")
     ways = [
         _collect_keys(communicator, share, back) for back in (False, True)[: 1 + share.directed]
     ]
@@ -80,7 +80,7 @@ def construct(
     while ways:
         keys, weights = ways.pop(0)
         renumber_keys(keys, own, all_numbers, first)
-        sort = partial(_sorted_lists, keys, weights, rule, old_of_own.size)
+        sort = partial(_sorted_lists, keys, weights, duplicates, old_of_own.size)
         made.append(agreed(communicator, sort))
     leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
     sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)

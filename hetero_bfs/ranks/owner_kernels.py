@@ -82,11 +82,12 @@ def place_by_vertex(keys, weights, places, neighbours, placed):
 
 
 @kernel
-def combine_duplicates(degree, neighbours, weights, rule):
-    """Combine the weights of equal neighbours in sorted lists by rule 0 (min), 1 (max) or 2 (sum).
+def combine_duplicates(degree, neighbours, weights, duplicates):
+    """Combine the weights of equal neighbours in sorted lists.
 
-    The lists are closed up in place, and `degree` gets their new lengths. Returns the total length,
-    or -1 if a sum does not fit.
+    `duplicates` is an index into `weights.DUPLICATES`: min, max or sum. The lists are closed up
+    in place, and `degree` gets their new lengths. Returns the total length, or -1 if a sum does not
+    fit.
     """
     begin, written = np.int64(0), np.int64(-1)
     for v in range(degree.size):
@@ -96,9 +97,9 @@ def combine_duplicates(degree, neighbours, weights, rule):
             if written < first or neighbours[i] != neighbours[written]:
                 written += 1
                 neighbours[written], weights[written] = neighbours[i], weight
-            elif rule == 0:
+            elif duplicates == 0:
                 weights[written] = min(weights[written], weight)
-            elif rule == 1:
+            elif duplicates == 1:
                 weights[written] = max(weights[written], weight)
             else:
                 total = weights[written] + weight

@@ -42,6 +42,23 @@ size_of_level = njit(inline="always")(size_of)
 
 
 @njit(inline="always")
+def dot(weights, columns):
+    total = 0.0
+    for i in range(NUM_COLUMNS):
+        total += weights[i] * columns[i]
+    return total
+
+
+@njit(inline="always")
+def share_left(unvisited_edges, num_edges):
+    """Return a search's progress: unvisited over visited edges, which falls at every level.
+
+    As a ratio it separates the first levels as well as the last ones.
+    """
+    return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
+
+
+@njit(inline="always")
 def found_share(share, mean_degree):
     """Return the probability that a vertex of this degree has a neighbour in a set.
 

@@ -30,12 +30,12 @@ from hetero_bfs.scheduling.columns import (
     CONVERT,
     START,
     SWITCH,
+    dot,
     fill_columns,
     migration_seconds,
     migrations_between,
     size_of_level,
 )
-from hetero_bfs.scheduling.policy import dot
 from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel
 

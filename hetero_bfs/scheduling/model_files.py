@@ -16,9 +16,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.devices.machine import NO_DEVICE, read_tuning
+from hetero_bfs.devices.machine import NO_DEVICE, DeviceInfo, read_tuning
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.objective import read_power
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import (
     FORMAT,
@@ -34,6 +33,7 @@ from hetero_bfs.scheduling.speed_model import (
     ZhangSpeeds,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy
+from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.files import replacing
 
 UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
@@ -56,7 +56,6 @@ def read_model(text: str, origin: str) -> SpeedModel:
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
             about=_about(data["about"]),
             tuning=read_tuning(data["tuning"]) if "tuning" in data else None,
-            power=read_power(data["power"]) if "power" in data else None,
             programs=_program_costs(data["programs"]) if "programs" in data else None,
             algorithms=_run_costs(data["algorithms"]) if "algorithms" in data else None,
             zhang=_zhang_speeds(data["zhang"]) if "zhang" in data else None,
@@ -222,13 +221,28 @@ def named_model(name: str) -> SpeedModel:
     return _read_file(files[name])
 
 
-def default_model(device_type: str | None) -> SpeedModel | None:
-    shipped = list(shipped_models())
-    for model in shipped:
-        device = model.about.get("machine", {}).get("device") or {}
-        if device.get("type") == device_type:
-            return model
-    return shipped[0] if shipped else None
+def similar_model(device: DeviceInfo | None, device_type: str | None = None) -> SpeedModel | None:
+    """Return the shipped model of the most similar machine, None if no model is shipped.
+
+    The type of the device counts first, then how many times more or fewer compute units and cores
+    the other machine has, then the name. Without a device, `device_type` is the type to look for.
+    """
+    wanted = device_type if device is None else device.type
+    units = None if device is None else device.compute_units
+
+    def unlikeness(model: SpeedModel) -> tuple[bool, float, str]:
+        machine = model.about.get("machine") or {}
+        other = machine.get("device") or {}
+        times = _times(units, other.get("compute_units")) + _times(
+            usable_cores(), machine.get("cores")
+        )
+        return other.get("type") != wanted, times, model.name
+
+    return min(shipped_models(), key=unlikeness, default=None)
+
+
+def _times(one: int | None, other: int | None) -> float:
+    return abs(math.log2(one / other)) if one and other else 0.0
 
 
 def shipped_models() -> Iterator[SpeedModel]:

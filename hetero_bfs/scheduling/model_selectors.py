@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ import numpy.typing as npt
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import NUM_MIGRATION_COLUMNS
-from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import (
     CAUTION,
     DIRECTION,
@@ -43,7 +41,7 @@ from hetero_bfs.scheduling.selectors import (
     direction_reason,
 )
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, Linear, SpeedModel, ZhangSpeeds
-from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DIRECTIONS, Strategy, place_name
+from hetero_bfs.scheduling.strategies import DIRECTIONS, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
 
 PLAN, THRESHOLDS = "plan", "thresholds"
@@ -81,8 +79,7 @@ class ModelSelector(Selector):
     With THRESHOLDS alone and before `on_graph`, the thresholds are Beamer's own, on the first
     device that has candidates.
 
-    With an `objective` the policy `in_costs` counts costs under it instead of seconds. Traces still
-    show predicted seconds, from the policy `in_seconds` and the same features.
+    The policy `by_model` predicts the seconds of a level; it has no cost-to-go.
 
     Parameters
     ----------
@@ -100,48 +97,23 @@ class ModelSelector(Selector):
         model: SpeedModel,
         candidates: Sequence[Strategy],
         predictors: tuple[Sequence[Linear], Sequence[Linear]],
-        objective: Objective | None = None,
     ) -> None:
         self.model = model
         self.rules = _RULES[name]
-        self.objective = objective
         self.factors = np.ones(2 * len(candidates) + len(migration_names(candidates)))
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
         self._searches: list[npt.NDArray[np.float64]] = []
         """The graph's reference search, and searches like it (rehearsal.py)."""
         self._compared: dict[str, float] = {}
         """Predicted seconds of a search by each pair of strategies, and by choosing each level."""
-        self.in_seconds, self.in_costs = self._policies(candidates, predictors)
+        self.by_model = make_policy(
+            MODEL,
+            candidates,
+            weights=np.array([[linear.weights() for linear in size] for size in predictors]),
+            migrations=_migration_weights(model, num_places(candidates)),
+            caution=CAUTION,
+        )
         super().__init__(name, candidates, self._rule(candidates))
-
-    def _policies(
-        self, candidates: Sequence[Strategy], predictors: Sequence[Sequence[Linear]]
-    ) -> tuple[Policy, Policy]:
-        weights = np.array([[linear.weights() for linear in size] for size in predictors])
-        migrations = _migration_weights(self.model, num_places(candidates))
-        in_seconds = make_policy(
-            MODEL, candidates, weights=weights, migrations=migrations, caution=CAUTION
-        )
-        if self.objective is None:
-            return in_seconds, in_seconds
-        kinds = [[self.objective.per_second_of_migration(kind)] for kind in DEVICE_KINDS]
-        return in_seconds, in_seconds._replace(
-            weights=weights * [[self.objective.per_second(s)] for s in candidates],
-            migrations=migrations * kinds,
-            work=np.zeros_like(in_seconds.work),
-        )
-
-    def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
-        """Return the choice in a level's record; predictions are in seconds."""
-        choice = super().read_choice(features, record)
-        if self.objective is None or not choice.predicted_seconds:
-            return choice
-        seconds = record.copy()
-        seconds[schema.PREDICTED :] = np.nan
-        self._predict(self.in_seconds, features, seconds)
-        values = seconds[schema.PREDICTED :][: len(self.candidates)].tolist()
-        named = {s.name: value for s, value in zip(self.candidates, values, strict=True)}
-        return replace(choice, predicted_seconds=named)
 
     def on_graph(
         self, num_vertices: int, num_edges: int, reference: npt.NDArray[np.float64]
@@ -160,17 +132,17 @@ class ModelSelector(Selector):
         if self._graph is None:
             if self.rules == (THRESHOLDS,):
                 return self._by_thresholds(candidates, (*_pairs(candidates)[0], ALPHA, BETA))
-            return self.in_costs
+            return self.by_model
         num_vertices, num_edges, reference = self._graph
         pairs, compared, by_thresholds = _pairs(candidates), dict[str, float](), None
         if THRESHOLDS in self.rules and pairs:
-            rule, costs = find_rule(self.in_costs, num_vertices, self._searches, pairs)
+            rule, costs = find_rule(self.by_model, num_vertices, self._searches, pairs)
             names = [_pair_name(candidates, pair) for pair in pairs]
             compared = dict(zip(names, costs.tolist(), strict=True))
             by_thresholds = self._by_thresholds(candidates, rule)
         if by_thresholds is not None and PLAN not in self.rules:
             return by_thresholds
-        plan = with_cost_to_go(self.in_costs, num_vertices, num_edges, reference)
+        plan = with_cost_to_go(self.by_model, num_vertices, num_edges, reference)
         if by_thresholds is None:
             return plan
         compared[_EACH_LEVEL] = of_plan = self._expected(plan)
@@ -180,7 +152,7 @@ class ModelSelector(Selector):
     def _expected(self, policy: Policy) -> float:
         assert self._graph is not None
         size = self._graph[:2]
-        return sum(rehearse(policy, self.in_costs, *size, one)[1] for one in self._searches)
+        return sum(rehearse(policy, self.by_model, *size, one)[1] for one in self._searches)
 
     def improves_on(self, other: ModelSelector) -> bool:
         """Tell whether searches by this selector are predicted to be clearly faster.
@@ -210,14 +182,10 @@ class ModelSelector(Selector):
         other = copy(self)
         count = len(self.candidates)
         other.factors = factors
-
-        def scaled(policy: Policy) -> Policy:
-            return policy._replace(
-                weights=policy.weights * factors[: 2 * count].reshape(2, count, 1),
-                migrations=policy.migrations * factors[2 * count :].reshape(3, -1, 1),
-            )
-
-        other.in_costs, other.in_seconds = scaled(self.in_costs), scaled(self.in_seconds)
+        other.by_model = self.by_model._replace(
+            weights=self.by_model.weights * factors[: 2 * count].reshape(2, count, 1),
+            migrations=self.by_model.migrations * factors[2 * count :].reshape(3, -1, 1),
+        )
         other.policy = other._rule(self.candidates)
         return other
 
@@ -236,12 +204,7 @@ class ModelSelector(Selector):
 
         Thresholds need no predictions. Then the model's are filled in.
         """
-        by_thresholds = self.policy.rule == DIRECTION
-        self._predict(self.in_seconds if by_thresholds else self.policy, features, record)
-
-    def _predict(
-        self, policy: Policy, features: LevelFeatures, record: npt.NDArray[np.float64]
-    ) -> None:
+        policy = self.by_model if self.policy.rule == DIRECTION else self.policy
         count = len(self.candidates)
         predicted = record[schema.PREDICTED : schema.PREDICTED + count]
         if np.isnan(predicted).any():
@@ -263,10 +226,7 @@ class ModelSelector(Selector):
         if second == best:
             return "only candidate"
         margin, name = total[second] - total[best], self.candidates[second].name
-        if self.objective is not None:
-            reason = f"{self.objective.margin(margin)} before {name}"
-        else:
-            reason = f"{1e6 * margin:.0f} us before {name}"
+        reason = f"{1e6 * margin:.0f} us before {name}"
         factors = self.factors[len(self.candidates) * schema.size_of(features.frontier_edges) :]
         if factors[best] != 1.0:
             reason += f", corrected x{factors[best]:.2g}"
@@ -276,7 +236,7 @@ class ModelSelector(Selector):
 
     def _rivals(self, chosen: str) -> str:
         """Return what the model predicts for a search by the chosen pair and by the next ones."""
-        if self.objective is not None or not self._compared:
+        if not self._compared:
             return ""
         micros = {name: f"{1e6 * seconds:.0f} us" for name, seconds in self._compared.items()}
         ranked = sorted(self._compared, key=self._compared.__getitem__)
@@ -300,12 +260,7 @@ def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
     ]
 
 
-def model_selector(
-    name: str,
-    model: SpeedModel,
-    candidates: Sequence[Strategy],
-    objective: Objective | None = None,
-) -> ModelSelector:
+def model_selector(name: str, model: SpeedModel, candidates: Sequence[Strategy]) -> ModelSelector:
     """Make a selector that chooses by a model: "auto", "learned" or "thresholds"."""
     missing = model.lacking(candidates)
     if missing:
@@ -321,7 +276,7 @@ def model_selector(
     small, large = (
         [model.predictor(s.name, size) for s in candidates] for size in (schema.SMALL, schema.LARGE)
     )
-    return ModelSelector(name, model, candidates, (small, large), objective)
+    return ModelSelector(name, model, candidates, (small, large))
 
 
 class ZhangSelector(Selector):

@@ -1,4 +1,4 @@
-"""Selectors by name and objective: makes "auto", "learned" and the others for this machine."""
+"""Selectors by name: makes "auto", "learned" and the others for this machine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_files import default_model, find_model
+from hetero_bfs.scheduling.model_files import find_model, similar_model
 from hetero_bfs.scheduling.model_selectors import model_selector, zhang_selector
-from hetero_bfs.scheduling.objective import METERS_REMEDY, WATTS_REMEDY, Power, make_objective
 from hetero_bfs.scheduling.selectors import (
     DirectionSelector,
     FixedSelector,
@@ -20,10 +19,7 @@ from hetero_bfs.scheduling.selectors import (
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.scheduling.strategies import (
     NAMED_SELECTORS,
-    OBJECTIVES,
-    ObjectiveName,
     Strategy,
-    check_objective,
     schedule_names,
     strategy_named,
 )
@@ -96,7 +92,7 @@ def _model_selector(
                 f"`{TRAIN_COMMAND}`"
             )
         if model is None:
-            model = default_model(None if device is None else device.type)
+            model = similar_model(device)
             if model is None:
                 notes.append(
                     f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
@@ -113,66 +109,3 @@ def _model_selector(
     if wanted == "zhang":
         return zhang_selector(known, candidates), notes
     return model_selector(wanted, known, candidates), notes
-
-
-# Selectors by objective: least time, or least energy or energy-delay product (objective.py).
-#
-# Only selectors that compare costs can take joules instead of seconds: those with a model. Beamer's
-# rule, daga and fixed schedules compare no costs.
-
-
-def make_objective_selector(
-    wanted: str,
-    device: DeviceInfo | None,
-    candidates: Sequence[Strategy],
-    objective_name: ObjectiveName,
-    streams: bool = False,
-    others: Sequence[DeviceInfo] = (),
-) -> tuple[Selector, list[str]]:
-    """Make a selector by name for an objective; also return notes for the user, one line each.
-
-    The other parameters are explained in `make_selector`. Raises `ModelError` if the selector or
-    objective is unknown, the selector does not support the objective, or this machine has no
-    measured watts; and as `make_selector`.
-    """
-    if objective_name == "time":
-        return make_selector(wanted, device, candidates, streams, others)
-    if objective_name not in OBJECTIVES:
-        raise ModelError(
-            f"unknown objective {objective_name!r}; choose one of {', '.join(OBJECTIVES)}"
-        )
-    check_objective(wanted, objective_name)
-    if others:
-        raise ModelError(
-            f"{setting('optimize', objective_name)} compares the host with one OpenCL device; "
-            f"{1 + len(others)} were named"
-        )
-    model, power = _measured(device, objective_name)
-    shared = device is not None and device.unified_memory
-    objective, fit = make_objective(objective_name, power, candidates, shared)
-    notes = []
-    left_out = [s.name for s in candidates if s not in fit]
-    if left_out:
-        notes.append(
-            f"{setting('optimize', objective_name)} leaves out {', '.join(left_out)}: no "
-            "watts were measured where they work; the others are compared by what the "
-            f"{' and '.join(objective.domains)} draws"
-        )
-    return model_selector(wanted, model, fit, objective), notes
-
-
-def _measured(device: DeviceInfo | None, objective_name: ObjectiveName) -> tuple[SpeedModel, Power]:
-    """Return this machine's model and its watts; other machines' watts do not apply."""
-    model = model_of(device)
-    if model is None:
-        raise ModelError(
-            f"{setting('optimize', objective_name)} needs measured watts of every strategy, and "
-            f"there is no speed model of this machine ({machine_slug(device)}); make one with "
-            f"`{TRAIN_COMMAND}`, which measures them too: {METERS_REMEDY}"
-        )
-    if model.power is None:
-        raise ModelError(
-            f"{setting('optimize', objective_name)} needs measured watts of every strategy, and "
-            f"the speed model {model.name} has none; {WATTS_REMEDY}"
-        )
-    return model, model.power

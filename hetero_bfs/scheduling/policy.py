@@ -13,7 +13,7 @@ There are four rules:
 A model's predicted seconds are a matrix of weights times the columns of the level (columns.py).
 The columns have the order of schema.COLUMNS and are explained in trace.py.
 
-A device gets a policy's numbers in one array, and its functions in OpenCL C (policy.cl, twins.py).
+device_policy.py has what a device gets of a policy.
 """
 
 from __future__ import annotations
@@ -22,18 +22,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling.columns import (
-    CONVERT,
     NUM_COLUMNS,
     NUM_MIGRATION_COLUMNS,
-    SWITCH,
-    expectations,
+    dot,
     fill_columns,
-    found_share,
     is_dense_push_level,
+    share_left,
     size_of_level,
     transition_seconds,
 )
@@ -59,9 +56,7 @@ from hetero_bfs.scheduling.schema import (
     UNVISITED_VERTICES,
     WITHIN,
     has_queue,
-    is_dense_push,
     row_of,
-    size_of,
     was_bottom_up,
 )
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
@@ -164,23 +159,6 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 _row_of = njit(inline="always")(row_of)
 _has_queue = njit(inline="always")(has_queue)
 _was_bottom_up = njit(inline="always")(was_bottom_up)
-
-
-@njit(inline="always")
-def dot(weights, columns):
-    total = 0.0
-    for i in range(NUM_COLUMNS):
-        total += weights[i] * columns[i]
-    return total
-
-
-@njit(inline="always")
-def share_left(unvisited_edges, num_edges):
-    """Return a search's progress: unvisited over visited edges, which falls at every level.
-
-    As a ratio it separates the first levels as well as the last ones.
-    """
-    return unvisited_edges / max(num_edges - unvisited_edges, 1.0)
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -414,74 +392,3 @@ def is_alike(bounds, vertices, edges, unvisited):
         and unvisited >= bounds.unvisited
         and unvisited > bounds.share * edges
     )
-
-
-# The policy on a device.
-
-_PACKED_NUMBERS = (
-    "RULE",
-    "CANDIDATES",
-    "SCHEDULE_SIZE",
-    "INTERVAL",
-    "COST_TO_GO_ROWS",
-    "ALPHA",
-    "BETA",
-    "NUM_VERTICES",
-    "NUM_EDGES",
-    "MEAN_DEGREE",
-)
-"""The first items of a packed policy; migrations, candidates and the rest follow."""
-
-_SHARED = "FIXED DIRECTION MODEL SPEEDS LEAST_ALIKE MOST_ALIKE LEAST_SECONDS"
-OPENCL = {
-    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
-    **{name: globals()[name] for name in _SHARED.split()},
-    "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
-    "SWITCH": SWITCH,
-    "CONVERT": CONVERT,
-}
-"""Numbers shared with policy.cl (built_programs.py)."""
-
-FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
-    *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
-)
-KINDS = {"columns": "__local float *", "state": "const float *"}
-"""Functions that policy.cl calls (twins.py), and the arrays among their parameters."""
-
-
-def pack_policy(
-    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
-) -> npt.NDArray[np.float32]:
-    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
-
-    `place` is the number of the device. A device knows only itself and the host, so the seconds of
-    a switch to another device are added to that device's candidates. After the candidates there is
-    room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies that many.
-    """
-    named = {
-        "RULE": policy.rule,
-        "CANDIDATES": policy.places.size,
-        "SCHEDULE_SIZE": policy.schedule.size,
-        "INTERVAL": interval,
-        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
-        "ALPHA": policy.alpha,
-        "BETA": policy.beta,
-        "NUM_VERTICES": num_vertices,
-        "NUM_EDGES": num_edges,
-        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
-    }
-    numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.places == place, policy.top_down, policy.traits[:, VARIANT])
-    weights = policy.weights.copy()
-    elsewhere = (policy.places != place) & (policy.places != HOST)
-    further = policy.migrations[SWITCH, policy.places[elsewhere]]
-    weights[:, elsewhere, :NUM_MIGRATION_COLUMNS] += further
-    candidates = np.zeros((MOST_CANDIDATES, 2 * NUM_COLUMNS + len(traits)))
-    candidates[: policy.places.size] = np.column_stack((*weights, *traits))
-    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
-    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
-    migrations = policy.migrations[:, [HOST, place]]
-    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
-    return np.concatenate(parts).astype(np.float32)

@@ -27,11 +27,11 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.columns import fill_columns, size_of_level
-from hetero_bfs.scheduling.model_files import default_model
+from hetero_bfs.scheduling.columns import dot, fill_columns, size_of_level
+from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.policy import CAUTION, dot
+from hetero_bfs.scheduling.policy import CAUTION
 from hetero_bfs.scheduling.selectors import ALPHA, BETA
 from hetero_bfs.scheduling.strategies import (
     DIRECTIONS,
@@ -303,11 +303,11 @@ def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.
     Average speeds would count all unvisited edges in a pull, even where each vertex finds a parent
     at once.
     """
-    model = model_of(device) or default_model(None if device is None else device.type)
+    model = model_of(device) or similar_model(device)
     candidates = available(device is not None)
     if model is None:
         return np.zeros((2, _NUM_COLUMNS))
     wanted = plain(direction, "cpu" if device is None else "device")
-    policy = model_selector("learned", model, candidates).in_seconds
+    policy = model_selector("learned", model, candidates).by_model
     weights: npt.NDArray[np.float64] = policy.weights[:, candidates.index(wanted)].copy()
     return weights

@@ -25,9 +25,11 @@ from numba import njit
 
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
+    dot,
     fill_columns,
     is_dense_push_level,
     leaves_queue,
+    share_left,
     size_of_level,
     transition_seconds,
 )
@@ -39,8 +41,6 @@ from hetero_bfs.scheduling.policy import (
     Policy,
     are_near,
     choose,
-    dot,
-    share_left,
 )
 from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel
@@ -127,8 +127,8 @@ def rehearse(
 ) -> tuple[npt.NDArray[np.int64], float]:
     """Return what a policy chooses in a reference search, int64 (levels,), and the predicted cost.
 
-    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. The cost is in
-    seconds, or as the objective has it, of all levels and migrations, and of choosing.
+    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. The cost is the
+    seconds of all levels and migrations, and of choosing.
     """
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))
@@ -230,8 +230,7 @@ def find_rule(
 ) -> tuple[Rule, npt.NDArray[np.float64]]:
     """Return the rule of least predicted cost in all of these searches, and each pair's least cost.
 
-    `policy` counts seconds or costs under an objective. `pairs` are candidates for top-down and
-    bottom-up on one device.
+    `policy` predicts seconds. `pairs` are candidates for top-down and bottom-up on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
     chosen = np.array(pairs, np.int64)

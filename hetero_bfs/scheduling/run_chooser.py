@@ -4,7 +4,7 @@ A prediction counts until a run was measured. Predictions come from a speed mode
 
 An option must be opened before its first run: lists are uploaded, kernels are built. Each run
 elsewhere adds the seconds that it loses, by prediction, to a sum. The option is opened once the sum
-exceeds the seconds of opening (the ski-rental rule of program_rule.py). So one long run opens a
+exceeds the seconds of opening (the ski-rental rule of program_decision.py). So one long run opens a
 device at once, and many short ones do so after a while.
 
 `Leaving` decides when a run that began on a device ends on the host, since few vertices are left.
@@ -19,7 +19,9 @@ the host does not count, since a run that stays needs it, too.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,15 +29,17 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.scheduling.model_files import default_model
+from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_rule import MigrationCosts
+from hetero_bfs.scheduling.program_decision import MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 
 Option = TypeVar("Option")
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
+_RECENT = 7
+"""Runs of an option whose lower median is its expected time. Others were disturbed, or lucky."""
 _AGAIN = 0.01
 """Share of the total time that trying slower options again may lose, since their runs may have been
 disturbed. A trial loses what it takes more than the fastest option."""
@@ -91,7 +95,7 @@ class RunChooser(Generic[Option]):
         self._runs = dict.fromkeys(options, 0)
         self._expected = dict(expected or {})
         self._unopened = dict(opening or {})
-        self._least: dict[Option, float] = {}
+        self._recent: dict[Option, deque[float]] = {}
         self._total: dict[Option, float] = {}
         self._missed: dict[Option, float] = {}
 
@@ -133,8 +137,8 @@ class RunChooser(Generic[Option]):
         rival = self._rival(allowed, fastest, seconds)
         if rival is not None:
             tried = "tried again, in case it is faster now"
-            return RunChoice(rival, seconds, tried if rival in self._least else "not measured yet")
-        measured = fastest in self._least
+            return RunChoice(rival, seconds, tried if rival in self._recent else "not measured yet")
+        measured = fastest in self._recent
         return RunChoice(
             fastest, seconds, "fastest so far" if measured else "fastest by prediction"
         )
@@ -143,30 +147,31 @@ class RunChooser(Generic[Option]):
         """Note the seconds of a run. An option's first run does not count: it may compile."""
         runs = self._runs.get(option, 0)
         if runs:
-            self._least[option] = min(seconds, self._least.get(option, seconds))
+            self._recent.setdefault(option, deque(maxlen=_RECENT)).append(seconds)
         self._total[option] = self._total.get(option, 0.0) + (seconds if runs else 0.0)
         self._runs[option] = runs + 1
 
     def _known(self, allowed: Sequence[Option]) -> dict[Option, float]:
-        """Return the least measured seconds of options, or else the predicted ones.
+        """Return the measured seconds of options, or else the predicted ones.
 
         The latter are corrected by a part of the error of the other options' predictions.
         """
+        measured = {option: median_low(recent) for option, recent in self._recent.items()}
         errors = [
             math.log(seconds / self._expected[option])
-            for option, seconds in self._least.items()
+            for option, seconds in measured.items()
             if seconds > 0.0 and self._expected.get(option, 0.0) > 0.0
         ]
         factor = math.exp(_SHARED_ERROR * sum(errors) / len(errors)) if errors else 1.0
         factor = min(max(factor, 1.0 / _MOST_SHARED), _MOST_SHARED)
         expected = {option: factor * seconds for option, seconds in self._expected.items()}
-        both = expected | self._least
+        both = expected | measured
         return {option: both[option] for option in allowed if option in both}
 
     def _rival(
         self, allowed: Sequence[Option], fastest: Option, seconds: Mapping[Option, float]
     ) -> Option | None:
-        if fastest not in self._least:
+        if fastest not in self._recent:
             return None
         others = [option for option in allowed if option != fastest]
         rival = min(others, key=lambda option: self._total.get(option, 0.0))
@@ -176,35 +181,49 @@ class RunChooser(Generic[Option]):
             for option in others
         )
         excess = max(seconds[rival] - least, 0.0)
-        if rival in self._least:
+        if rival in self._recent:
             return rival if lost + excess <= _AGAIN * total else None
         trial = _TRIALS * excess + self._unopened.get(rival, 0.0)
         doubted = seconds[rival] < _DOUBT * least
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
 
 
-def choose_place(what: str, size: GraphSize, device: DeviceInfo) -> RunChooser[DeviceKind]:
-    costs = run_costs(what, device)
+def choose_place(
+    what: str, size: GraphSize, device: DeviceInfo, resident: float = 0.0
+) -> RunChooser[DeviceKind]:
+    """Return the chooser of an algorithm's places.
+
+    `resident` is the share of the neighbour lists that the device already holds. Opening the
+    algorithm does not upload it again. The largest degree stands for the upload, too, since it
+    grows with the lists in most of the fitted graphs.
+    """
+    costs, sent = run_costs(what, device), 1.0 - resident
+    uploaded = size._replace(edges=sent * size.edges, largest_degree=sent * size.largest_degree)
     return RunChooser(
         DEVICE_KINDS,
         {place: one.run.seconds(size) for place, one in costs.items()},
-        {place: one.opening.seconds(size) for place, one in costs.items() if place == "device"},
+        {place: one.opening.seconds(uploaded) for place, one in costs.items() if place == "device"},
     )
 
 
 def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts]:
     """Return an algorithm's costs on both places, empty if unknown.
 
-    They are those of this machine's model, or else of the shipped model of the most similar one.
+    They are those of this machine's model, or else of the shipped models of the most similar ones.
+    Without a device, the device is then a GPU, which may be there.
     """
     try:
-        model = model_of(device)
+        own = model_of(device)
     except ModelError:  # the searches report it
-        model = None
-    if model is None or model.algorithms is None:
-        model = default_model(None if device is None else device.type)
-    table = (model and model.algorithms) or {}
-    found = {place: runs[what] for place, runs in table.items() if what in runs}
+        own = None
+    host = device_model = own
+    if own is None or own.algorithms is None:
+        host, device_model = similar_model(device), similar_model(device, "GPU")
+    found: dict[DeviceKind, RunCosts] = {}
+    for place, model in zip(DEVICE_KINDS, (host, device_model), strict=True):
+        runs = (model and model.algorithms) or {}
+        if what in runs.get(place, ()):
+            found[place] = runs[place][what]
     return found if len(found) == len(DEVICE_KINDS) else {}
 
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.objective import Objective
 from hetero_bfs.scheduling.policy import (
     DIRECTION,
     FIXED,
+    MODEL,
     SPEEDS,
     Policy,
     fixed_policy,
@@ -37,10 +37,11 @@ _STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen strategy, the predicted seconds of each candidate, and the reason."""
+    """A chosen strategy, the seconds of each candidate (see `LevelTrace`), and the reason."""
 
     strategy: Strategy
     predicted_seconds: Mapping[str, float] = field(default_factory=dict)
+    compared_seconds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -49,9 +50,6 @@ class Selector:
 
     `policy` is the rule as data (policy.py), which compiled code evaluates on host and device.
     """
-
-    objective: Objective | None = None
-    """The objective (objective.py); None for the least time."""
 
     model: SpeedModel | None = None
     """The speed model that predicts, of this machine or of a similar one; None without one."""
@@ -85,11 +83,16 @@ class Selector:
 
     def read_choice(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> Choice:
         strategy = self.candidates[int(record[schema.STRATEGY])]
-        predicted = record[schema.PREDICTED :][: len(self.candidates)]
+        count, names = len(self.candidates), [s.name for s in self.candidates]
+        predicted = record[schema.PREDICTED :][:count]
         if np.isnan(predicted).any():
-            return Choice(strategy, {}, self._reason(features, record))
-        named = dict(zip((s.name for s in self.candidates), predicted.tolist(), strict=True))
-        return Choice(strategy, named, self._reason(features, record))
+            return Choice(strategy, reason=self._reason(features, record))
+        named = dict(zip(names, predicted.tolist(), strict=True))
+        compared = {}
+        if self.policy.rule == MODEL:
+            total = record[schema.PREDICTED + count :][:count]
+            compared = dict(zip(names, total.tolist(), strict=True))
+        return Choice(strategy, named, compared, self._reason(features, record))
 
     def complete(self, features: LevelFeatures, record: npt.NDArray[np.float64]) -> None:
         """Fill in the predictions of a level that the device chose; it records only its choice."""

@@ -14,11 +14,11 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
     tuning    how the device's kernels are compiled and launched (machine.py)
-    power     watts per strategy (objective.py), if training had a meter
     programs  costs of vertex programs' iterations (`ProgramCosts`), by place and kind of message
     algorithms
               costs of whole runs of the other algorithms (`RunCosts`), by place and algorithm
 
+Older models may have `power`, watts per strategy, which is not read.
 model_files.py finds, reads and writes the files.
 """
 
@@ -29,7 +29,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from hetero_bfs.devices.machine import Tuning
-from hetero_bfs.scheduling.objective import Power
 from hetero_bfs.scheduling.schema import COLUMNS, SMALL, size_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, DeviceKind, Strategy, place_name
 from hetero_bfs.scheduling.trace import LevelFeatures
@@ -174,7 +173,6 @@ class SpeedModel:
     convert: Mapping[str, Linear]
     about: Mapping[str, Any]
     tuning: Tuning | None = None
-    power: Power | None = None
     learned_small: Mapping[str, Linear] | None = None
     programs: CostTable | None = None
     algorithms: RunTable | None = None
@@ -245,7 +243,6 @@ class SpeedModel:
             "name": self.name,
             "about": dict(self.about),
             "tuning": self.tuning and self.tuning.to_json(),
-            "power": self.power and self.power.to_json(),
             "programs": self.programs and _costs_to_json(self.programs),
             "algorithms": self.algorithms and _runs_to_json(self.algorithms),
             "learned": _to_json(self.learned),

@@ -1,6 +1,6 @@
 """The table of strategies, the methods to compute one level (Zhang et al. 2018, section 3).
 
-This file also names the objectives and the selectors.
+This file also names the selectors.
 
 A strategy is one row of `STRATEGIES` and one kernel; no other module knows any by name. A row on
 the host names its kernel, which the level loop calls by address once a level:
@@ -19,10 +19,7 @@ of bottom_up.cl.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
-
-from hetero_bfs.errors import ModelError
-from hetero_bfs.support.messages import setting
+from typing import Literal
 
 Direction = Literal["top-down", "bottom-up"]
 DIRECTIONS: tuple[Direction, Direction] = ("top-down", "bottom-up")
@@ -34,10 +31,6 @@ Representation = Literal["queue", "bitmap", "wide", "listed"]
 bitmap that a dense push left. "listed" is a queue that bottom-up on the host left after it scanned
 the list of the few unvisited vertices. Reports have these names."""
 
-ObjectiveName = Literal["time", "energy", "edp"]
-"""The quantity that a selector minimises: seconds, joules or energy-delay product."""
-
-OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 MODEL_SELECTORS = ("learned", "thresholds", "zhang")
 """Selectors that use a speed model."""
 
@@ -47,9 +40,6 @@ NAMED_SELECTORS = ("auto", *MODEL_SELECTORS, "alpha-beta", "daga", "yasui")
 SELECTORS_ORDERS = {"daga": "given", "yasui": "degree"}
 """Orders of the vertices that belong to a selector, where the user names none."""
 
-OBJECTIVE_SELECTORS = ("auto", "learned", "thresholds")
-"""Selectors that compare costs, and so support objectives other than time."""
-
 MOST_DEVICES = 2
 """Most OpenCL devices of an engine. With three there would be more strategies than
 `policy.MOST_CANDIDATES`."""
@@ -57,14 +47,6 @@ MOST_DEVICES = 2
 DEVICE_KINDS: tuple[DeviceKind, ...] = ("cpu", "device")
 REPRESENTATIONS: tuple[Representation, ...] = ("queue", "bitmap", "wide", "listed")
 """Both are in the order of their numbers in schema.py."""
-
-
-def check_objective(selector: str, objective_name: ObjectiveName) -> None:
-    if objective_name != "time" and selector not in OBJECTIVE_SELECTORS:
-        raise ModelError(
-            f"{setting('optimize', objective_name)} goes with {setting('selector')} "
-            f"{', '.join(OBJECTIVE_SELECTORS)}; {selector} knows no objective"
-        )
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,10 @@ class LevelTrace:
     predicted_seconds : mapping from strategy name to seconds
         The selector's predictions for each candidate, migration included; empty if it predicts
         nothing.
+    compared_seconds : mapping from strategy name to seconds
+        What a model compared, by which the least decides: the predicted seconds and those of the
+        rest of the search after the candidate, with a preference for top-down in the first levels
+        on the host. Empty if thresholds or a schedule decide.
     reason : str
         Reason for the choice, in a few words.
     """
@@ -173,9 +177,10 @@ class LevelTrace:
     found_vertices: int
     predicted_seconds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    compared_seconds: Mapping[str, float] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
-        """Return one flat record, with a column predicted_<strategy> for every strategy."""
+        """Return one flat record, with columns predicted_X and compared_X for every strategy X."""
         record = asdict(self.features)
         for name in ("expected_examined", "expected_found", "expected_length"):
             record[name] = self.features.columns[name]
@@ -186,6 +191,8 @@ class LevelTrace:
         record["found_vertices"] = self.found_vertices
         for name in STRATEGIES:
             record[f"predicted_{name}"] = self.predicted_seconds.get(name, "")
+        for name in STRATEGIES:
+            record[f"compared_{name}"] = self.compared_seconds.get(name, "")
         record["reason"] = self.reason
         return record
 
@@ -194,7 +201,7 @@ ROW_COLUMNS = (
     *(one.name for one in fields(LevelFeatures)),
     *("expected_examined", "expected_found", "expected_length", "strategy", "seconds"),
     *("transfer_seconds", "select_seconds", "found_vertices"),
-    *(f"predicted_{name}" for name in STRATEGIES),
+    *(f"{what}_{name}" for what in ("predicted", "compared") for name in STRATEGIES),
     "reason",
 )
 """The names of `LevelTrace.row()`, in order."""

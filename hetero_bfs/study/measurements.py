@@ -13,7 +13,7 @@ that hardly uses the domain's unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -26,9 +26,8 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
 from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.objective import unmetered_share
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
-from hetero_bfs.scheduling.trace import LevelFeatures
+from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study.findings import format_seconds
 from hetero_bfs.study.searches import (
     Configuration,
@@ -220,17 +219,32 @@ def _unseen(
     info = subject.engine.device_info
     shared = info is not None and info.unified_memory
     traces = [t for key in subject.keys for t in subject.engine.search(key).traces]
-    missed = unmetered_share(traces, domains, shared)
+    missed = _unmetered_share(traces, domains, shared)
     if missed > _MOST_UNSEEN:
         because = f"{config.name} spends {100 * missed:.0f} % of its time where no meter looks"
         return dict.fromkeys(domains, because)
-    seen = {domain: 1.0 - unmetered_share(traces, [domain], shared) for domain in domains}
+    seen = {domain: 1.0 - _unmetered_share(traces, [domain], shared) for domain in domains}
     return {
         domain: f"{config.name} spends hardly any time where this meter looks"
         if share < _LEAST_SEEN
         else None
         for domain, share in seen.items()
     }
+
+
+def _unmetered_share(
+    traces: Iterable[LevelTrace], domains: Sequence[energy.Domain], shared_memory: bool
+) -> float:
+    """Return the share of levels' seconds, migration included, that these domains do not cover.
+
+    With `shared_memory` the OpenCL device is the CPU or part of it, whose meters see both.
+    """
+    spent = {True: 0.0, False: 0.0}
+    for trace in traces:
+        seen_by = {"system", STRATEGIES[trace.strategy].device_kind}
+        seen_by |= {"cpu"} if shared_memory else set()
+        spent[not seen_by.isdisjoint(domains)] += trace.seconds + trace.transfer_seconds
+    return spent[False] / max(sum(spent.values()), 1e-12)
 
 
 def _search_all(engine: Engine, keys: Sequence[int], nedge: int) -> tuple[int, int]:

@@ -53,7 +53,7 @@ class StudyOptions:
     budget_seconds : no graph begins that would end later, by the longest one so far; None for all
     paper : name of one of `PAPERS`, to show its own tables instead
     regenerate : with `paper`, generate edges again for each pass even if they fit in memory
-    engine : settings of searches; the study itself sets selector, order, objective and correction
+    engine : settings of searches; the study itself sets selector, order and correction
     """
 
     scales: tuple[int, ...] = ()
@@ -193,7 +193,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
 
 
 def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
-    chosen = replace(options.engine, selector=host_only(), optimize="time", correction=False)
+    chosen = replace(options.engine, selector=host_only(), correction=False)
     return Engine(graph, **chosen.settings())
 
 

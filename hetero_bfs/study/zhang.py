@@ -143,7 +143,7 @@ def measure_speeds(plan: Plan, options: EngineOptions) -> ZhangSpeeds:
 
 def _plain(options: EngineOptions, order: str) -> dict[str, Any]:
     """Return an engine's settings without what the paper's searches do not have."""
-    chosen = replace(options, selector=host_only(), optimize="time", correction=False, order=order)
+    chosen = replace(options, selector=host_only(), correction=False, order=order)
     return chosen.settings()
 
 

@@ -139,6 +139,7 @@ def was_compiled(name: str) -> bool:
     return True
 
 
+@cache
 def _stamp_of_all() -> bytes:
     target = cpu_target.target_context.codegen().magic_tuple()
     return repr((sources_digest(), _VERSIONS, target)).encode()

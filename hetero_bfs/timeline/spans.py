@@ -210,12 +210,17 @@ def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_OF_CANDIDATES = ("predicted", "compared")
+"""What a record has of each candidate: columns of seconds with these names before the strategy."""
+
+
 def _choice(row: Row) -> dict[str, Any]:
     reason = {"reason": row["reason"]} if row.get("reason") else {}
     return reason | {
-        f"predicted_ms_{name.removeprefix('predicted_')}": 1e3 * value
+        f"{what}_ms_{name.removeprefix(f'{what}_')}": 1e3 * value
+        for what in _OF_CANDIDATES
         for name, value in row.items()
-        if name.startswith("predicted_") and isinstance(value, (int, float))
+        if name.startswith(f"{what}_") and isinstance(value, (int, float))
     }
 
 
@@ -226,5 +231,5 @@ def _facts(row: Row) -> dict[str, Any]:
         for name, value in row.items()
         if name not in (*apart, *_DRAWN_SECONDS)
         and value not in ("", None)
-        and not name.startswith("predicted_")
+        and not name.startswith(tuple(f"{what}_" for what in _OF_CANDIDATES))
     }

@@ -144,7 +144,7 @@ FORKS = """
 import os, sys
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-device = OpenCLDevice(list_devices()[0])
+device = OpenCLDevice(next(info for info in list_devices() if info.name == sys.argv[2]))
 device.build(["-DVALUE=1"], sys.argv[1], [])
 child = os.fork()
 if child == 0:
@@ -157,6 +157,9 @@ def test_a_forked_process_ends(plain_device):
     if "nvidia" in plain_device.platform.lower():
         pytest.skip("NVIDIA's own exit handlers end a forked process by a signal")
     done = subprocess.run(
-        [sys.executable, "-c", FORKS, SOURCE], timeout=100, env=os.environ, check=False
+        [sys.executable, "-c", FORKS, SOURCE, plain_device.name],
+        timeout=100,
+        env=os.environ,
+        check=False,
     )
     assert done.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphs import (
+    core_with_tails,
     nasty,
     sources_of,
 )
@@ -47,6 +48,27 @@ def check_choice(trace, selector, place) -> None:
         top_down = "TG" if place is not None and selector == "alpha-beta" else "TC"
         assert trace.strategy in (top_down, bottom_up)
     assert trace.reason
+
+
+@pytest.mark.parametrize("edges", [core_with_tails(), nasty("Kronecker 12")])
+def test_the_least_of_the_compared_seconds_is_chosen(place, trained, edges):
+    """A device compares in float32, what the trace has is computed in float64."""
+    trained(place)
+    with engine_on(place, edges, selector="learned", correction=False) as engine:
+        traces = check_search(engine, edges, sources_of(edges)[0]).traces
+        for trace in traces:
+            compared = trace.compared_seconds
+            assert compared.keys() == trace.predicted_seconds.keys()
+            for name, seconds in trace.predicted_seconds.items():
+                assert compared[name] >= 0.999 * seconds
+                assert trace.row()[f"compared_{name}"] == compared[name]
+            if "which is alike" not in trace.reason:
+                assert compared[trace.strategy] <= 1.001 * min(compared.values())
+        rest = [t.compared_seconds[t.strategy] - t.predicted_seconds[t.strategy] for t in traces]
+        assert max(rest) > 0
+        engine.set_selector("thresholds")
+        traces = check_search(engine, edges, sources_of(edges)[0]).traces
+        assert all(trace.predicted_seconds and not trace.compared_seconds for trace in traces)
 
 
 def test_a_made_up_model_makes_the_search_cross_both_ways(opencl_device, trained):

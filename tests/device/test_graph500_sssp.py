@@ -213,7 +213,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, capsys, text, said):
 
 @pytest.mark.parametrize(
     "option",
-    ["--selector=fixed:TC", "--optimize=edp", "--decision-interval=2", "--no-correction"],
+    ["--selector=fixed:TC", "--decision-interval=2", "--no-correction"],
 )
 def test_options_of_selectors_are_refused(capsys, option):
     assert cli.main([*SMALL, option]) == 2

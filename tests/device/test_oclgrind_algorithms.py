@@ -15,7 +15,7 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.graph.weighted_lists import Plan
+from hetero_bfs.graph.weighted_lists import Plan, Strategy
 from hetero_bfs.devices.opencl import device_run as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
@@ -33,11 +33,11 @@ for graph, dtype in (
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
     directed = dtype == np.float32
     edges = EdgeList(graph.src, graph.dst, graph.num_vertices, directed, weights)
-    searches = PathSearches(build_search_graph(edges), 1, choose_device())
-    assert searches.device_name.startswith("Oclgrind"), searches.notes
-    assert searches.device.one_launch != {step_by_step}
-    for is_full in (False, True):
-        searches.lists.__dict__["plan"] = Plan(is_full, 2.0, 5.0)
+    for strategy in (Strategy.PREFIX, Strategy.FULL):
+        plan = Plan(strategy, 2.0, 5.0)
+        searches = PathSearches(build_search_graph(edges), 1, choose_device(), plan)
+        assert searches.device_name.startswith("Oclgrind"), searches.notes
+        assert searches.device.one_launch != {step_by_step}
         result = searches.run(5, place="device")
         check = hb.check_paths(edges, 5, result.distance, result.parent)
         assert check.valid, check.message

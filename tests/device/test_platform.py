@@ -10,7 +10,7 @@ from graphs import nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
@@ -131,7 +131,7 @@ def check(platform, edges, source, schedule):
     search = Search(platform, int(graph.relabelling.new_of_old[source]), FixedSelector(*schedule))
     search.run()
     search.gather()
-    raise_if_invalid(validate(edges, source, platform.host.restore_parents()))
+    validate(edges, source, platform.host.restore_parents()).raise_if_invalid()
     return search
 
 

@@ -11,10 +11,11 @@ from graphs import grid, nasty, path
 from oracle import engine_on
 
 from hetero_bfs.programs.codegen.twins import twins
-from hetero_bfs.scheduling import program_rule, schema
+from hetero_bfs.scheduling import program_decision, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
-from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, pack_policy, stays_within
-from hetero_bfs.scheduling.program_rule import NUM_COSTS, OTHER
+from hetero_bfs.scheduling.device_policy import pack_policy
+from hetero_bfs.scheduling.policy import MODEL, choose, choose_level, stays_within
+from hetero_bfs.scheduling.program_decision import NUM_COSTS, OTHER
 
 
 def random_states(count: int, num_vertices: int, num_edges: int) -> np.ndarray:
@@ -190,7 +191,7 @@ __kernel void predict_all(__global float *costs, __global const float *known,
 
 
 def test_iterations_of_programs_cost_alike(opencl_device):
-    """Both places predict the same seconds for iterations of all sizes (program_rule.py)."""
+    """Both places predict the same seconds for iterations of all sizes (program_decision.py)."""
     rng = np.random.default_rng(11)
     count, costs = 4096, rng.uniform(1e-10, 1e-8, NUM_COSTS).astype(np.float32)
     vertices = np.floor(1e6 ** rng.random(count))
@@ -204,12 +205,12 @@ def test_iterations_of_programs_cost_alike(opencl_device):
         )
     ).astype(np.float32)
     here = [
-        program_rule.iteration_seconds.py_func(costs, int(row[0]), *row[1:].tolist())
+        program_decision.iteration_seconds.py_func(costs, int(row[0]), *row[1:].tolist())
         for row in known
     ]
     with engine_on(opencl_device, nasty("Kronecker 10")) as engine:
         device = engine.accelerator.device
-        text = twins(program_rule.FUNCTIONS, **program_rule.KINDS)
+        text = twins(program_decision.FUNCTIONS, **program_decision.KINDS)
         buffers = [device.buffer(array.size, array.dtype) for array in (costs, known)]
         for buffer, array in zip(buffers, (costs, known), strict=True):
             device.write(buffer, array)

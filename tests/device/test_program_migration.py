@@ -44,7 +44,7 @@ from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay, VertexSet, bitmap_words, state_bytes
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.program_rule import OTHER, lone_costs
+from hetero_bfs.scheduling.program_decision import OTHER, lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 
@@ -216,7 +216,7 @@ def test_lists_that_stream(opencl_device):
 
 def expecting(**seconds: float):
     """Make up the seconds of an iteration on each place, and of an edge."""
-    from hetero_bfs.scheduling.program_rule import ProgramEstimates
+    from hetero_bfs.scheduling.program_decision import ProgramEstimates
 
     made_up = {
         place: lone_costs(
@@ -292,7 +292,7 @@ def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device
 
 @pytest.mark.parametrize("pays", [False, True])
 def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
-    from hetero_bfs.scheduling.program_rule import ProgramEstimates
+    from hetero_bfs.scheduling.program_decision import ProgramEstimates
 
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:

@@ -10,7 +10,7 @@ from graphs import edge_list, nasty, sources_of
 from simulated import constructed, joined
 
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
@@ -37,7 +37,7 @@ def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
     by_rank = run_ranks(ranks, run, host_size)
     for i, source in enumerate(sources):
         found = joined([results[i] for results in by_rank], edges)
-        raise_if_invalid(validate(edges, source, found.parent))
+        validate(edges, source, found.parent).raise_if_invalid()
     return by_rank
 
 
@@ -125,7 +125,7 @@ def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
             assert on_device[-1]
     for i, source in enumerate((3, 7)):
         found = joined([results[i] for results in by_rank], edges)
-        raise_if_invalid(validate(edges, source, found.parent))
+        validate(edges, source, found.parent).raise_if_invalid()
 
 
 def test_a_part_that_does_not_fit(opencl_device):

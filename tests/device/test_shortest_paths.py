@@ -25,7 +25,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weighted_lists import Plan, WeightedLists
+from hetero_bfs.graph.weighted_lists import Plan, Strategy, WeightedLists
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.support import parallel
 
@@ -55,11 +55,11 @@ def confirm(edges: EdgeList, result: hb.ShortestPaths) -> None:
 
 PLANS = {
     "as planned": None,
-    "narrow prefixes": Plan(False, 1.0, 1.0),
-    "wide prefixes": Plan(False, 1e9, 1e9),
-    "narrow, whole lists": Plan(True, 1.0, 2.0),
-    "wide, whole lists": Plan(True, 1e9, 1e9),
-    "prefixes, then wide": Plan(False, 3.0, 1e6),
+    "narrow prefixes": Plan(Strategy.PREFIX, 1.0, 1.0),
+    "wide prefixes": Plan(Strategy.PREFIX, 1e9, 1e9),
+    "narrow, whole lists": Plan(Strategy.FULL, 1.0, 2.0),
+    "wide, whole lists": Plan(Strategy.FULL, 1e9, 1e9),
+    "prefixes, then wide": Plan(Strategy.PREFIX, 3.0, 1e6),
 }
 
 
@@ -67,10 +67,8 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     needs_double = edges.weights is not None and edges.weights.dtype == np.float64
     if place is not None and needs_double and not place.has_double:
         pytest.skip(f"{place.name} has no doubles, which weights of float64 need")
-    searches = PathSearches(build_search_graph(edges, order), threads, place)
+    searches = PathSearches(build_search_graph(edges, order), threads, place, plan)
     assert searches.notes == []
-    if plan is not None:
-        searches.lists.__dict__["plan"] = plan
     return searches
 
 
@@ -394,15 +392,15 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.cpu import host_run
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weighted_lists import Plan
+from hetero_bfs.graph.weighted_lists import Plan, Strategy
 
 pairs = [(a, b, 100.0 if a else 1.0) for a, b in combinations(range(150), 2)]
 pairs += [(1, 150, 50.0), *((150, 151 + leaf, 1000.0) for leaf in range(8000))]
 u, v, weight = (np.array(column) for column in zip(*pairs))
 edges = EdgeList(u.astype(np.uint32), v.astype(np.uint32), 8151, False, weight.astype(np.float32))
 host_run.start_workers = lambda *_: host_run.no_workers
-searches = PathSearches(build_search_graph(edges), 2)
-searches.lists.__dict__["plan"] = Plan(False, 10.0, 8.0)
+plan = Plan(Strategy.PREFIX, 10.0, 8.0)
+searches = PathSearches(build_search_graph(edges), 2, plan=plan)
 paths = searches.run(0)
 print(*(trace.strategy for trace in paths.traces), paths.distance.max())
 """

@@ -27,7 +27,6 @@ import numpy as np
 import pyopencl
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid
 from hetero_bfs.algorithms.colouring import device as device_colouring
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components import device as device_components
@@ -109,7 +108,7 @@ def _search(engine: hb.Engine, case: _Case) -> None:
     for schedule in _SCHEDULES:
         engine.set_selector(f"fixed:{schedule}")
         result = engine.bfs(case.source)
-        raise_if_invalid(hb.validate(case.graph, case.source, result.parent, result.level))
+        hb.validate(case.graph, case.source, result.parent, result.level).raise_if_invalid()
 
 
 def _paths(case: _Case) -> None:
@@ -117,23 +116,23 @@ def _paths(case: _Case) -> None:
         found = case.opened(PathSearches).run(case.source, place="device")
     except GraphError:  # weights below 0
         return
-    raise_if_invalid(hb.check_paths(case.graph, case.source, found.distance, found.parent))
+    hb.check_paths(case.graph, case.source, found.distance, found.parent).raise_if_invalid()
 
 
 def _components(case: _Case) -> None:
     found = case.opened(ComponentRuns).run(place="device")
-    raise_if_invalid(hb.check_components(case.graph, found.component))
+    hb.check_components(case.graph, found.component).raise_if_invalid()
 
 
 def _colours(case: _Case) -> None:
     found = case.opened(Colourings).run(place="device")
-    raise_if_invalid(hb.check_colouring(case.graph, found.colour))
+    hb.check_colouring(case.graph, found.colour).raise_if_invalid()
 
 
 def _ranks(case: _Case) -> None:
     settings = check_settings(case.graph.num_vertices, 0.5, 1e-6, 100)
     found = case.opened(PageRanks).run(settings, place="device")
-    raise_if_invalid(hb.check_pagerank(case.graph, found.rank, 0.5, 1e-6))
+    hb.check_pagerank(case.graph, found.rank, 0.5, 1e-6).raise_if_invalid()
 
 
 def _program(case: _Case) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid
 from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
@@ -301,7 +300,7 @@ def _search_problem(graph: EdgeList | CSRGraph) -> str | None:
             for selector in selectors:
                 engine.set_selector(selector)
                 for source in {0, graph.num_vertices // 2, graph.num_vertices - 1}:
-                    raise_if_invalid(hb.validate(graph, source, engine.bfs(source).parent))
+                    hb.validate(graph, source, engine.bfs(source).parent).raise_if_invalid()
     except Exception:
         return traceback.format_exc()
     return None

@@ -37,19 +37,6 @@ def model_json(name: str) -> dict:
     }
 
 
-def power_json(watts: dict[str, dict[str, float]], **idle_watts: float) -> dict:
-    """Return the `power` of a model: watts by strategy and domain, idle watts by domain."""
-    return {
-        "watts": watts,
-        "error_watts": {name: dict.fromkeys(of, 0.5) for name, of in watts.items()},
-        "idle_watts": idle_watts,
-        "resolution_seconds": dict.fromkeys(idle_watts, 0.02),
-        "meters": {domain: f"meter of the {domain}" for domain in idle_watts},
-        "method": "made by hand",
-        "remarks": {},
-    }
-
-
 def ship(monkeypatch: pytest.MonkeyPatch, folder: Path, *models: dict) -> None:
     """Let these models be all that come with the program, as files in a folder."""
     folder.mkdir(exist_ok=True)

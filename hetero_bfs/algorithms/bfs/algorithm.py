@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.base import Request, Runs
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.platform import Platform, bytes_streamed_by
 from hetero_bfs.algorithms.bfs.query import Query, check_query
-from hetero_bfs.algorithms.bfs.result import BFSResult
+from hetero_bfs.algorithms.bfs.result import BFSResult, SearchReport
 from hetero_bfs.algorithms.bfs.search import (
     Search,
     make_result,
@@ -29,6 +29,7 @@ class Searches(Runs[BFSResult]):
     """Searches of an engine, which makes its platform and selection. A query is a `Query`."""
 
     what = "breadth-first search"
+    report: ClassVar = SearchReport
     needs_engine = True
 
     def __init__(self, platform: Platform, selection: Selection, decision_interval: int) -> None:

@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.bfs.check_report import (
     level_failure,
     unreached_depth,
 )
-from hetero_bfs.errors import GraphError, ValidationError
+from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import (
     CHUNK_EDGES,
@@ -37,8 +37,8 @@ from hetero_bfs.graph.edge_source import (
     typed_chunks,
 )
 from hetero_bfs.support import memory, processes
-from hetero_bfs.support.checks import as_array, as_integer, check_integer
-from hetero_bfs.support.messages import progress, shown
+from hetero_bfs.support.checks import as_array, check_integer
+from hetero_bfs.support.messages import progress
 
 MAX_SEARCHES = 64
 """Maximum number of searches per pass: a tree edge has one bit for each."""
@@ -95,14 +95,7 @@ class Validator:
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        number = as_integer(source)
-        if number is None:
-            raise GraphError(f"source {shown(source)} is not a vertex id; ids are integers")
-        source = number
-        if not 0 <= source < num_vertices:
-            raise GraphError(
-                f"source {shown(source)} is not a vertex of a graph of {num_vertices} vertices"
-            )
+        source = check_vertex(source, num_vertices)
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
@@ -289,11 +282,6 @@ def validate(
     level = None if level is None else _signed(level, "level", n)
     validator.add(asked.source(), asked.parent(parent), asked.level(level))
     return asked.without_root(validator.finish_at(asked, depth_limit, target))
-
-
-def raise_if_invalid(validation: Validation) -> None:
-    if not validation.valid:
-        raise ValidationError(validation.message)
 
 
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:

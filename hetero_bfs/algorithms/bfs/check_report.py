@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import check_kernels as loops
+from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.graph.edge_source import (
     CHUNK_EDGES,
     EdgeSource,
@@ -155,7 +156,7 @@ _Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(CheckOutcome):
     """Outcome of `validate`.
 
     `check`, `check_name` and `vertex` name the first check that failed and a vertex where it did.
@@ -166,11 +167,9 @@ class Validation:
     vertices with a parent. `depth` is the greatest depth along the parents, 0 if check 1 failed.
     """
 
-    valid: bool
     check: int | None
     check_name: str | None
     vertex: int | None
-    message: str
     nedge: int
     reached: int
     depth: int
@@ -197,11 +196,11 @@ class CheckedSearch:
         counts = self.nedge, self.reached, self.depth
         if self.failure is None:
             message = f"source {self.source}: valid; {self.reached} vertices reached, "
-            return Validation(True, None, None, None, f"{message}depth {self.depth}", *counts)
+            return Validation(True, f"{message}depth {self.depth}", None, None, None, *counts)
         check, vertex, detail = self.failure
         name = CHECK_NAMES[check]
         message = f"source {self.source}: check {check} ({name}) fails at vertex {vertex}: {detail}"
-        return Validation(False, check, name, vertex, message, *counts)
+        return Validation(False, message, check, name, vertex, *counts)
 
 
 def depth_dtype(deepest: int) -> np.dtype[Any]:

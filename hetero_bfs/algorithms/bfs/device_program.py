@@ -26,9 +26,9 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.twins import twins
 from hetero_bfs.ranks.partition import LINE_SHIFT
-from hetero_bfs.scheduling import policy as policies
-from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import Policy, pack_policy
+from hetero_bfs.scheduling import device_policy, schema
+from hetero_bfs.scheduling.device_policy import pack_policy
+from hetero_bfs.scheduling.policy import Policy
 
 _KERNEL_FILES = (
     "algorithms/bfs/kernels/common.cl",
@@ -81,8 +81,8 @@ class SearchProgram:
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(SHARED, schema.OPENCL, policies.OPENCL, steps.OPENCL)
-        self._header += twins(policies.FUNCTIONS, **policies.KINDS)
+        self._header = header(SHARED, schema.OPENCL, device_policy.OPENCL, steps.OPENCL)
+        self._header += twins(device_policy.FUNCTIONS, **device_policy.KINDS)
         self._check_group()
         make = device.buffer
         self._counters = make(

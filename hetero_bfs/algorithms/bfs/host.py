@@ -259,11 +259,12 @@ class CPUExecutor(HostRun):
         kernels = {
             job.BOTTOM_UP: level.bottom_up_words,
             job.CONVERT: level.queue_words,
+            job.BLANK: level.blank_words,
+            job.INVALIDATE: level.invalidate_words,
             job.BLANK_DEPTHS: restore.blank_depths,
             job.RESTORE_LEVELS: restore.restore_levels_chunk,
             job.ALONE: expand.expand_by_master_packed if is_packed else expand.expand_by_master,
         }
-        kernels |= dict.fromkeys((job.BLANK, job.INVALIDATE, job.END), level.blank_or_invalidate)
         kernels |= dict.fromkeys((job.CLEAR, job.RECEIVE, job.RESTORE), restore.fill_result)
         if self.threads > 1:
             kernels[job.TOP_DOWN] = level.top_down_chunk

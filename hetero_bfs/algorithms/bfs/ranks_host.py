@@ -31,19 +31,17 @@ class RankExecutor(CPUExecutor):
     """Runs the levels of a rank; its caller communicates with other ranks."""
 
     _name = "RankArrays"
+    _module = "hetero_bfs.algorithms.bfs.kernels.ranks"
     graph: RankGraph
 
     def __init__(
         self, graph: RankGraph, threads: int | None = None, allocate: Allocator = aligned_empty
     ) -> None:
-        from hetero_bfs.algorithms.bfs.kernels import ranks as kernels
-
         super().__init__(graph, threads, allocate)
-        self._kernels = kernels  # an import in each level would be slow
         self._records = np.zeros((1, schema.record_width(1)))
         self.sent: Words = allocate(graph.partition.num_columns, np.uint64)
         """Messages for other ranks, starting at each rank's first column."""
-        ranks, stride = graph.partition.ranks, kernels.COUNT_STRIDE
+        ranks, stride = graph.partition.ranks, self._kernels.COUNT_STRIDE
         self._sent_counts: Counts = np.zeros(stride * ranks, np.int64)
         self._sent_positions = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
 
@@ -128,7 +126,7 @@ class RankExecutor(CPUExecutor):
             first = int(self.partition.first_column[rank])
             found = self._kernels.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
-            self._kernels.list_found(self.struct, state, found[0])
+            self._kernels.list_level(self.struct, state, found[0])
         schema.advance(state, schema.QUEUE, *found)
 
     def pull(self, frontier: Frontier) -> int:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import ArgumentError, GraphError
+from hetero_bfs.algorithms.bfs.query import as_mask
+from hetero_bfs.algorithms.run_report import Report
+from hetero_bfs.errors import ArgumentError, CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.graph.vertex_names import Named
+from hetero_bfs.graph.vertex_names import Named, name_of
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.trace import LevelTrace
+from hetero_bfs.scheduling.speed_model import SpeedModel
+from hetero_bfs.scheduling.trace import LevelTrace, format_levels
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _START = np.zeros(schema.STATE_SIZE)
@@ -242,3 +246,95 @@ class BFSResult(Named):
         start = f"{len(self.sources)} vertices" if many else f"vertex {self.source}"
         way = ", against the edges" if self.reverse else ""
         return as_html(f"Breadth-first search from {start}{way}", facts, self.traces, self.seconds)
+
+
+class SearchReport(Report[BFSResult]):
+    """What `hetero-bfs bfs` says of a search. Searches of several ranks have no selector."""
+
+    selector: str | None = None
+    model: SpeedModel | None = None
+    corrections: Mapping[str, float] = MappingProxyType({})
+
+    def note_runs(self, runs: Any) -> None:
+        """`runs` is the open engine."""
+        self.device, self.corrections = runs.device_info, runs.corrections
+        self.selector, self.model = runs.selector.name, runs.selector.model
+
+    def check(self) -> CheckOutcome:
+        from hetero_bfs.algorithms.bfs.check import validate
+
+        result, given, mask = self.result, self.arguments, self.values.get("mask")
+        return validate(
+            self.edges,
+            result.sources if len(result.sources) > 1 else result.source,
+            result.parent,
+            result.level,
+            depth_limit=given["depth_limit"],
+            target=given["target"],
+            mask=None if mask is None else as_mask(mask, self.edges.num_vertices),
+            reverse=given["reverse"],
+        )
+
+    def notes(self) -> list[str]:
+        limits = ("depth_limit", "target", "mask")
+        if self.result.reached > 1 or any(self.arguments[name] is not None for name in limits):
+            return []
+        source = name_of(self.edges, self.result.source)
+        return [f"vertex {source} has no edge to another vertex"]
+
+    @cached_property
+    def _path(self) -> list[int | str] | None:
+        target = self.arguments["target"]
+        if target is None or self.result.parent[target] < 0:
+            return None
+        return [name_of(self.edges, vertex) for vertex in self.result.path(target).tolist()]
+
+    def summary(self) -> dict[str, Any]:
+        edges, result = self.edges, self.result
+        return {
+            "source": name_of(edges, result.source),
+            "sources": [name_of(edges, source) for source in result.sources],
+            "path": self._path,
+            "num_vertices": edges.num_vertices,
+            "num_input_edges": edges.num_input_edges,
+            "reached": result.reached,
+            "depth": int(result.level.max()),
+            "nedge": result.nedge,
+            "time_seconds": result.seconds,
+            "gather_seconds": result.gather_seconds,
+            "teps": result.teps,
+            "selector": self.selector,
+            "rule": result.rule or None,
+            "model": None if self.model is None else self.model.origin,
+            "corrections": dict(self.corrections),
+            "device": None if self.device is None else self.device.name,
+            "strategies": [trace.strategy for trace in result.traces],
+        }
+
+    def text(self, valid: str = "") -> list[str]:
+        result, target = self.result, self.arguments["target"]
+        lines = [
+            f"reached {result.reached} of {self.edges.num_vertices} vertices in "
+            f"{int(result.level.max())} levels",
+            f"{result.nedge} edges in {1e3 * result.seconds:.3f} ms, "
+            f"{result.teps / 1e6:.1f} MTEPS{valid}",
+        ]
+        if target is not None:
+            found = (
+                "is not reached" if self._path is None else f"path {' '.join(map(str, self._path))}"
+            )
+            lines.append(f"target {name_of(self.edges, target)}: {found}")
+        rule = result.rule and f" ({result.rule})"
+        device = "none" if self.device is None else self.device.name
+        lines.append(f"selector {self.selector or 'none'}{rule}, device {device}")
+        return lines
+
+    def table(self) -> str:
+        factors = format_factors(self.corrections)
+        return "\n".join([format_levels(self.result.traces), *([factors] if factors else [])])
+
+
+def format_factors(corrections: Mapping[str, float]) -> str:
+    """Return correction factors as a report prints them; empty if there are none."""
+    factors = ", ".join(f"{name} x{value:.2g}" for name, value in corrections.items())
+    return factors and f"predictions corrected by what was measured: {factors}"

@@ -22,15 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
-from hetero_bfs.algorithms.bfs.search import Recording, Search, restored_parents
+from hetero_bfs.algorithms.bfs.recording import Recording
+from hetero_bfs.algorithms.bfs.search import Search, restored_parents
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
 from hetero_bfs.scheduling import correction_kernels as kernels
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
-from hetero_bfs.scheduling.named_selectors import make_objective_selector
+from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
-from hetero_bfs.scheduling.strategies import Direction, ObjectiveName, Strategy, available
+from hetero_bfs.scheduling.strategies import Direction, Strategy, available
 
 
 def reference_source(platform: Platform) -> int:
@@ -171,7 +172,7 @@ class Correction:
 
     def _learn(self, recording: Recording, seconds: float) -> int:
         outcome: int = kernels.learn(
-            self.base.in_seconds,
+            self.base.by_model,
             recording.num_vertices,
             self._by_own_numbers(recording),
             seconds,
@@ -195,8 +196,8 @@ class Correction:
         mine, theirs = self.base, base
         if (mine.candidates, mine.rules) != (theirs.candidates, theirs.rules):
             return False
-        numbers = (*mine.policy[:-1], *mine.in_costs[:-1])  # all but the scratch
-        others = (*theirs.policy[:-1], *theirs.in_costs[:-1])
+        numbers = (*mine.policy[:-1], *mine.by_model[:-1])  # all but the scratch
+        others = (*theirs.policy[:-1], *theirs.by_model[:-1])
         return all(np.array_equal(a, b) for a, b in zip(numbers, others, strict=True))
 
 
@@ -299,8 +300,8 @@ class Selection:
     """
 
     selector: Selector
-    asked: tuple[str | Selector, ObjectiveName]
-    """Arguments of the last `choose`. The objective matters only for a selector given by name."""
+    asked: str | Selector
+    """The argument of the last `choose`."""
 
     def __init__(self, platform: Platform, notes: list[str]) -> None:
         self.platform = platform
@@ -310,11 +311,11 @@ class Selection:
         self._is_ready = False
         self._corrects = False
         self._probes: list[Probe] | None = None
-        self._known: dict[tuple[str, ObjectiveName], Correction] = {}
+        self._known: dict[str, Correction] = {}
         self._known_states: npt.NDArray[np.float64] | None = None
         self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
 
-    def choose(self, selector: str | Selector, optimize: ObjectiveName) -> None:
+    def choose(self, selector: str | Selector) -> None:
         """Use this selector from now on.
 
         Raises `ArgumentError` or `ModelError` if it cannot be created, or needs strategies that
@@ -323,11 +324,10 @@ class Selection:
         check_selector(selector)
         if isinstance(selector, str):
             infos = [device.device.info for device in self.platform.devices]
-            made, notes = make_objective_selector(
+            made, notes = make_selector(
                 selector,
                 infos[0] if infos else None,
                 self.candidates,
-                optimize,
                 streaming_of(self.platform.accelerator) is not None,
                 infos[1:],
             )
@@ -341,14 +341,14 @@ class Selection:
                     f"{', '.join(s.name for s in self.candidates)}"
                 )
             self.selector = selector.uncorrected
-        self.asked = selector, optimize
+        self.asked = selector
         self._bind()
         self._correct()
 
     def get_ready(self, corrects: bool) -> None:
         """Choose again, now that kernels can run a reference search."""
         self._is_ready = True
-        self.choose(*self.asked)
+        self.choose(self.asked)
         self._corrects = corrects
         self._correct()
 
@@ -385,10 +385,9 @@ class Selection:
             return
         if self._probes is None:
             self._probes = probe(self.platform, self.candidates)
-        key = base.name, "time" if base.objective is None else base.objective.objective_name
-        known = self._known.get(key)
+        known = self._known.get(base.name)
         if known is None or not known.is_of(base):
-            known = self._known[key] = Correction(base, self._probes)
+            known = self._known[base.name] = Correction(base, self._probes)
         self.learns, self.selector = known, known.selector
 
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:

@@ -105,6 +105,7 @@ class HostColouring(HostRun):
     """Colours on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Colouring"
+    _module = "hetero_bfs.algorithms.colouring.kernels"
 
     def __init__(self, lists: UndirectedLists, threads: int) -> None:
         super().__init__(threads if lists.num_stored_edges >= _POOL_EDGES else 1)
@@ -112,13 +113,7 @@ class HostColouring(HostRun):
         self.colour = aligned_empty(lists.num_vertices, np.int32)
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.colouring.kernels import (
-            MOST_NOTES,
-            NUM_TASKS,
-            most_chunks,
-        )
-
-        lists, n = self.lists, self.lists.num_vertices
+        lists, n, kernels = self.lists, self.lists.num_vertices, self._kernels
         is_pool = self.threads > 1
         return {
             "threads": self.threads,
@@ -128,32 +123,21 @@ class HostColouring(HostRun):
             "rank": lists.rank,
             "colour": self.colour,
             "by_rank": aligned_empty(n if is_pool else 0, np.int32),
-            "notes": aligned_empty(MOST_NOTES if is_pool else 0, np.uint32),
-            "noted": np.zeros(most_chunks(self.threads), np.int64),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "notes": aligned_empty(kernels.MOST_NOTES if is_pool else 0, np.uint32),
+            "noted": np.zeros(kernels.most_chunks(self.threads), np.int64),
+            "work": np.zeros(kernels.NUM_TASKS, np.int64),
         }
 
-    def _phases(self) -> Any:
-        from hetero_bfs.algorithms.colouring.kernels import PHASES
-
-        return PHASES
-
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.colouring.kernels import colour_all
-
-        return [(colour_all, (self.control, self.shared, self._records))]
+        return [(self._kernels.colour_all, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> Any:
-        from hetero_bfs.algorithms.colouring.kernels import RECORD_WIDTH
-
-        return np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        return np.zeros((_MOST_RECORDS, self._kernels.RECORD_WIDTH))
 
     def run(self) -> Coloured:
-        from hetero_bfs.algorithms.colouring.kernels import colour_all
-
-        steps = [sort_step(self.lists)]
-        rows = colour_all(self.control, self.shared, self._records)
+        steps, (loop, arguments) = [sort_step(self.lists)], self._loops()[0]
+        rows = loop(*arguments)
         steps += [
             Step(_STRATEGIES[int(strategy)], int(vertices), int(edges), seconds)
             for strategy, vertices, edges, seconds in self._records[:rows].tolist()
@@ -162,14 +146,12 @@ class HostColouring(HostRun):
 
     def extend(self, start: npt.NDArray[np.int32]) -> Coloured:
         """Colour the vertices that have no colour in `start`, and those in conflict."""
-        from hetero_bfs.algorithms.colouring.kernels import remove_conflicts
-
         lists, self.colour[:] = self.lists, start
         steps = [sort_step(lists)]
         began = time.perf_counter()
-        removed = remove_conflicts(
+        removed = self._kernels.remove_conflicts(
             lists.indptr, lists.indices, lists.order, lists.rank, self.colour
-        )  # fmt: skip
+        )
         seconds = time.perf_counter() - began
         steps.append(Step("conflicts", int(removed), lists.num_stored_edges, seconds))
         steps.append(finish_serially(lists, self.colour, lists.num_vertices))

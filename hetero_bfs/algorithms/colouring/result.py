@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Report
 from hetero_bfs.algorithms.colouring.check import check_colouring
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from hetero_bfs.support.messages import number_of

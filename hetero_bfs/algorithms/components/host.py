@@ -35,15 +35,14 @@ class HostComponents(HostRun):
     """Finds components on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Components"
+    _module = "hetero_bfs.algorithms.components.kernels"
 
     def __init__(self, graph: SearchGraph, threads: int) -> None:
         super().__init__(threads if graph.num_searched >= _POOL_VERTICES else 1)
         self.graph = graph
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.components.kernels import BLOCK, NUM_TASKS
-
-        graph = self.graph.graph
+        graph, kernels = self.graph.graph, self._kernels
         backward = graph.transpose if graph.directed else graph
         return {
             "threads": self.threads,
@@ -54,29 +53,19 @@ class HostComponents(HostRun):
             "backward_indptr": backward.indptr,
             "backward_neighbours": backward.indices,
             "label": aligned_empty(self.graph.num_searched, np.uint32),
-            "common": np.zeros(-(-self.graph.num_searched // BLOCK), np.uint32),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "common": np.zeros(-(-self.graph.num_searched // kernels.BLOCK), np.uint32),
+            "work": np.zeros(kernels.NUM_TASKS, np.int64),
         }
 
-    def _phases(self) -> Any:
-        from hetero_bfs.algorithms.components.kernels import PHASES
-
-        return PHASES
-
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.components.kernels import label_components
-
-        return [(label_components, (self.control, self.shared, self._records))]
+        return [(self._kernels.label_components, (self.control, self.shared, self._records))]
 
     @cached_property
     def _records(self) -> npt.NDArray[np.float64]:
-        from hetero_bfs.algorithms.components.kernels import MOST_RECORDS, RECORD_WIDTH
-
-        return np.zeros((MOST_RECORDS, RECORD_WIDTH))
+        return np.zeros((self._kernels.MOST_RECORDS, self._kernels.RECORD_WIDTH))
 
     def run(self) -> Labels:
         """Find the components of a non-empty graph. The next run overwrites them."""
-        from hetero_bfs.algorithms.components.kernels import label_components
-
-        rows, components = label_components(self.control, self.shared, self._records)
+        loop, arguments = self._loops()[0]
+        rows, components = loop(*arguments)
         return Labels(self.fields["label"], components, self._records[:rows].copy())

@@ -173,32 +173,13 @@ def _follow(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-@kernel(counted=False, inner=True)
-def _link_roots(control, arrays, chunk, me):
-    """Link each root with its neighbours; return trees removed, roots, and edges scanned."""
-    label, largest = arrays.label, np.uint32(control[LARGEST])
-    first_block, last_block, n = _blocks_of(control, chunk)
-    hooks, vertices, scanned = _ZERO, _ZERO, _ZERO
-    for block in range(first_block, last_block):
-        if _is_done(arrays, block, largest):
-            continue
-        arrays.common[block] = NO_ID
-        begin, end = _vertices_of(block, n)
-        for v in range(begin, end):
-            if label[v] == v and v != largest:
-                more = _link_lists(arrays, v)
-                hooks += more[0]
-                vertices += 1
-                scanned += more[1]
-    return hooks, vertices, scanned
+@njit(inline="always")
+def _link_blocks(control, arrays, chunk, only_roots):
+    """Link vertices outside the largest component with their neighbours, or only the roots there.
 
-
-@kernel(counted=False, inner=True)
-def _link_rest(control, arrays, chunk, me):
-    """Compress each vertex; link those outside the largest component with their neighbours.
-
-    Returns the trees removed, the vertices outside, and the edges scanned. Another thread may hook
-    the root of the largest component meanwhile, so it is looked up again.
+    If all vertices are linked, each is compressed before. Returns the trees removed, the vertices
+    linked, and the edges scanned. Another thread may hook the root of the largest component
+    meanwhile, so it is looked up again.
     """
     label, largest = arrays.label, np.uint32(control[LARGEST])
     first_block, last_block, n = _blocks_of(control, chunk)
@@ -209,15 +190,26 @@ def _link_rest(control, arrays, chunk, me):
         arrays.common[block] = NO_ID
         begin, end = _vertices_of(block, n)
         for v in range(begin, end):
-            root = _compress(label, v)
+            root = label[v] if only_roots else _compress(label, v)
+            if root == largest or (only_roots and root != v):
+                continue
+            largest = find_root(label, largest)
             if root != largest:
-                largest = find_root(label, largest)
-                if root != largest:
-                    more = _link_lists(arrays, v)
-                    hooks += more[0]
-                    vertices += 1
-                    scanned += more[1]
+                more = _link_lists(arrays, v)
+                hooks += more[0]
+                vertices += 1
+                scanned += more[1]
     return hooks, vertices, scanned
+
+
+@kernel(counted=False, inner=True)
+def _link_roots(control, arrays, chunk, me):
+    return _link_blocks(control, arrays, chunk, True)
+
+
+@kernel(counted=False, inner=True)
+def _link_rest(control, arrays, chunk, me):
+    return _link_blocks(control, arrays, chunk, False)
 
 
 @kernel(counted=False, inner=True)

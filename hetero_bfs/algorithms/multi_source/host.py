@@ -25,14 +25,14 @@ class HostPlanes(HostRun):
     """Runs 64 searches at a time on the host's cores. `threads` includes the caller's thread."""
 
     _name = "Planes"
+    _module = "hetero_bfs.algorithms.multi_source.kernels.loop"
 
     def __init__(self, graph: SearchGraph, threads: int) -> None:
         super().__init__(threads if graph.graph.num_stored_edges >= _POOL_EDGES else 1)
         self.graph = graph
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.multi_source.kernels import phases as planes
-
+        planes = self._kernels.phases
         graph, n, threads = self.graph.graph, self.graph.num_searched, self.threads
         backward = graph.transpose if graph.directed else graph
         new_of_old = self.graph.relabelling.new_of_old
@@ -68,11 +68,6 @@ class HostPlanes(HostRun):
             "work": np.zeros(planes.NUM_TASKS, np.int64),
         }
 
-    def _phases(self) -> Any:
-        from hetero_bfs.algorithms.multi_source.kernels.phases import PHASES
-
-        return PHASES
-
     def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the starts of ranges of vertices with about equally many incoming edges.
 
@@ -103,10 +98,8 @@ class HostPlanes(HostRun):
         `sources` are new ids, or `NO_VERTEX` for one outside the searched range. Returns a record
         for each level (loop.py).
         """
-        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
-
         self.prepare()
-        control, shared = self.control, self.shared
+        control, shared, many_loop = self.control, self.shared, self._kernels
         limit = NO_LIMIT if depth_limit is None else depth_limit
         state = np.zeros(many_loop.STATE_SIZE, np.int64)
         many_loop.begin(control, shared, sources, state)
@@ -124,13 +117,10 @@ class HostPlanes(HostRun):
         self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
     ) -> None:
         """Add planes and the first `segments` lists to sums and rows; `keep` earlier row items."""
-        from hetero_bfs.algorithms.multi_source.kernels import loop as many_loop
-
-        control, shared = self.control, self.shared
         of_lists = self.fields["segments"][:segments, 0]
         levels = np.concatenate([self.fields["plane_level"], of_lists])
         sums.add(batch * LANES, levels, self.fields["counts"][:, : levels.size].sum(axis=0))
         if rows is not None:
             rows.fit(int(levels.max()))
             place = rows.place(batch)
-            many_loop.write_rows(control, shared, *place, keep, segments)
+            self._kernels.write_rows(self.control, self.shared, *place, keep, segments)

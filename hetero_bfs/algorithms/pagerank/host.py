@@ -227,6 +227,7 @@ class HostRanks(HostRun):
     """Runs on the host's cores. `threads` includes the caller's thread."""
 
     _name = "PageRank"
+    _module = "hetero_bfs.algorithms.pagerank.kernels"
 
     def __init__(self, lists: RankLists, threads: int) -> None:
         super().__init__(threads if lists.num_stored_edges >= _POOL_EDGES else 1)
@@ -237,8 +238,6 @@ class HostRanks(HostRun):
         self._results = Recycler(_MOST_RECYCLED_BYTES)
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.pagerank.kernels import NUM_TASKS
-
         backward, n = self.lists.backward, self.lists.num_vertices
         bounds = _cut(backward, self.threads)
         fields: dict[str, Any] = {
@@ -254,40 +253,29 @@ class HostRanks(HostRun):
             "sums": np.zeros((bounds.size - 1, 8)),
             "new_of_old": self.lists.graph.relabelling.new_of_old,
             "place": self._place,
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "work": np.zeros(self._kernels.NUM_TASKS, np.int64),
         }
         if self.lists.weighted:
             fields["weights"] = backward.weights
         return fields
 
     def _phases(self) -> Any:
-        from hetero_bfs.algorithms.pagerank.kernels import PHASES, WEIGHTED_PHASES
-
-        return WEIGHTED_PHASES if self.lists.weighted else PHASES
+        return self._kernels.WEIGHTED_PHASES if self.lists.weighted else super()._phases()
 
     def run(self, settings: RankSettings) -> Ranks:
         """Compute the scores of a graph with edges."""
-        from hetero_bfs.algorithms.pagerank.kernels import (
-            ALPHA,
-            BASE,
-            RECORD_WIDTH,
-            RESTART_STEP,
-            SCALE,
-            SECONDS,
-            STRATEGY,
-            iterate,
-        )
-
+        kernels, numbers = self._kernels, self._numbers
         personalization, relabelling = settings.personalization, self.lists.graph.relabelling
-        self._numbers[[ALPHA, RESTART_STEP]] = settings.alpha, personalization is not None
+        numbers[kernels.ALPHA] = settings.alpha
+        numbers[kernels.RESTART_STEP] = personalization is not None
         if personalization is None:
             self._restart[0] = 1.0 / relabelling.new_of_old.size
         else:
             np.take(personalization, relabelling.old_of_new, out=self._restart)
         rank = self._results.empty(relabelling.new_of_old.size, np.float64)
         self._place[0] = rank.ctypes.data
-        records = np.empty((settings.max_iter, RECORD_WIDTH))
-        sweeps, change = iterate(
+        records = np.empty((settings.max_iter, kernels.RECORD_WIDTH))
+        sweeps, change = kernels.iterate(
             self.control,
             self.shared,
             settings.change,
@@ -297,10 +285,11 @@ class HostRanks(HostRun):
         )
         if personalization is not None:
             outside = self.lists.outside
-            scale = self._numbers[BASE] * self._numbers[SCALE]
+            scale = numbers[kernels.BASE] * numbers[kernels.SCALE]
             rank[outside] = scale * personalization[outside]
         sweeps_made = [
-            (_STRATEGIES[int(row[STRATEGY])], float(row[SECONDS])) for row in records[:sweeps]
+            (_STRATEGIES[int(row[kernels.STRATEGY])], float(row[kernels.SECONDS]))
+            for row in records[:sweeps]
         ]
         return Ranks(rank, change, sweeps_made)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Report
 from hetero_bfs.algorithms.pagerank.check import check_pagerank
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.errors import CheckOutcome, ValidationError
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from hetero_bfs.support.messages import number_of

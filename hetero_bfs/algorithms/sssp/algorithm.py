@@ -14,28 +14,42 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
-from hetero_bfs.algorithms.sssp.host import HostSearch, search_on_host
+from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.graph.weighted_lists import STRATEGY_NAMES, Unfinished, WeightedLists, Windows
+from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.weighted_lists import Plan, Strategy, Unfinished, WeightedLists, Windows
 from hetero_bfs.graph.weights import refuse_negative
 from hetero_bfs.support import processes
 
-_STRATEGIES = *STRATEGY_NAMES, *(f"device {name}" for name in STRATEGY_NAMES)
+_STRATEGIES = *(one.label for one in Strategy), *(f"device {one.label}" for one in Strategy)
 """By strategy number, and by the same plus `ON_DEVICE`."""
 
 
 class PathSearches(Analysis[ShortestPaths]):
-    """Searches for shortest paths in one graph. A query is a source in the caller's ids."""
+    """Searches for shortest paths in one graph. A query is a source in the caller's ids.
+
+    `plan` replaces the plan that suits the graph, on the host and on a device with its lists.
+    """
 
     what = "shortest paths"
     report: ClassVar = PathReport
     executors = search_on_host, DeviceSearch, StreamedPaths
     needs_weights = True
+
+    def __init__(
+        self,
+        graph: SearchGraph,
+        threads: int,
+        device: DeviceInfo | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self._plan = plan
+        super().__init__(graph, threads, device)
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, source: int) -> ShortestPaths:
@@ -48,6 +62,9 @@ class PathSearches(Analysis[ShortestPaths]):
         lists = WeightedLists.of(self.graph, self.what)
         lists.sort()
         return lists
+
+    def _make_host(self, threads: int) -> HostSearch:
+        return search_on_host(self.lists, threads, self._plan)
 
     def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
         if self.lists.weight_dtype not in self.lists.distance_dtypes:
@@ -84,12 +101,12 @@ class PathSearches(Analysis[ShortestPaths]):
     def _search(self, executor: Any, source: int) -> tuple[Windows | None, bool]:
         """Search from a new id; the second value tells whether it ended where it began."""
         if executor is self.host:
+            return executor.run(source, self._plan), True
+        if isinstance(executor, StreamedPaths):
             return executor.run(source), True
-        if not isinstance(executor, DeviceSearch):
-            return executor.run(source, self.lists.plan), True
         # A run stays on a place that the caller named.
-        may_leave = self.choice is not None and isinstance(self.host, HostSearch)
-        found = executor.run(source, self.lists.plan, may_leave)
+        may_leave = self.choice is not None and not isinstance(self.host, ChainSearch)
+        found = executor.run(source, self._plan, may_leave)
         if isinstance(found, Unfinished):
             return self._go_on(executor, source, found), False
         return found, True
@@ -98,7 +115,7 @@ class PathSearches(Analysis[ShortestPaths]):
         """Continue on the host; None if a distance exceeds the weights' type."""
         self.host.prepare()
         began = time.perf_counter()
-        found: Windows | None = self.host.go_on(source, left)
+        found: Windows | None = self.host.go_on(source, left, self._plan)
         if found is None:
             return None
         *_, edges, _, seconds = found.records.T

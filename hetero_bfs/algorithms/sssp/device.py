@@ -24,11 +24,8 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import (
-    FULL,
-    PREFIX,
-    PULL_ONCE,
-    STRATEGY_NAMES,
     Plan,
+    Strategy,
     Unfinished,
     WeightedLists,
     Windows,
@@ -40,11 +37,11 @@ from hetero_bfs.scheduling.speed_model import GraphSize
 
 Word = IntEnum(
     "Word",
-    "STEP COUNT IS_FULL START END QUEUE_SIDE ACTIVE_SIDE LISTED ROUND NUMBER WINDOW UNSETTLED "
+    "STEP COUNT STRATEGY START END QUEUE_SIDE ACTIVE_SIDE LISTED ROUND NUMBER WINDOW UNSETTLED "
     "EDGES LEFT VERTICES STEPS ROWS BEGAN STATUS SOURCE BEYOND LOST",
     start=0,
 )
-Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL", start=0)
+Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL_LISTS", start=0)
 Status = IntEnum("Status", "RUNNING ENDED OVERFLOWED MOVED FAILED", start=0)
 StepCounter = IntEnum("StepCounter", "NEXT CHUNKS SCANNED LEFT_OVER FRESH OVERFLOW", start=0)
 WindowCounter = IntEnum("WindowCounter", "KEPT LOWEST", start=0)
@@ -61,7 +58,7 @@ Each step costs a barrier of the grid, so fewer steps pay.
 _MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
 _NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
 
-ON_DEVICE = len(STRATEGY_NAMES)
+ON_DEVICE = len(Strategy)
 """Added to the strategy number of a record."""
 
 
@@ -94,10 +91,9 @@ class DeviceSearch(DeviceRun):
         "algorithms/sssp/kernels/loop.cl",
     )
     constants = (
-        Word, Step, Status, StepCounter, WindowCounter,
+        Strategy, Word, Step, Status, StepCounter, WindowCounter,
         {"NOW_WORDS": len(Word), "RECORD_WIDTH": _RECORD_WIDTH},
         {"STEP_COUNTERS": len(StepCounter), "WINDOW_COUNTERS": len(WindowCounter)},
-        {"PREFIX": PREFIX, "FULL": FULL, "PULL_ONCE": PULL_ONCE},
     )  # fmt: skip
 
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
@@ -209,7 +205,7 @@ class DeviceSearch(DeviceRun):
             Step.RELAX: ("relax", "relax_long"),
             Step.SELECT: ("take_window",),
             Step.FIND: ("find",),
-            Step.PULL: ("pull", "pull_long"),
+            Step.PULL_LISTS: ("pull", "pull_long"),
             "next": ("next_step",),
         }
         kernels = {
@@ -233,13 +229,18 @@ class DeviceSearch(DeviceRun):
         """Return the last arguments of all kernels."""
         kind = self.lists.weight_dtype.type
         most = float(self._weight(self._type.infinite - 1))
-        is_full, prefix_width, full_width = (False, 1.0, 1.0) if plan is None else plan
-        widths = prefix_width, full_width * (_WIDER if self.one_launch else 1.0)
+        plan = plan or self.lists.plan
+        widths = plan.prefix_width, plan.full_width * (_WIDER if self.one_launch else 1.0)
         limits = (kind(min(width, most)) for width in widths)
-        return np.uint32(source), np.int32(is_full), *limits, *self.leaving.costs(may_leave)
+        return np.uint32(source), np.int32(plan.strategy), *limits, *self.leaving.costs(may_leave)
 
-    def run(self, source: int, plan: Plan, may_leave: bool = False) -> Windows | Unfinished | None:
-        """Search from `source` (a new id); None if a distance exceeds the weights' type."""
+    def run(
+        self, source: int, plan: Plan | None = None, may_leave: bool = False
+    ) -> Windows | Unfinished | None:
+        """Search from `source` (a new id); None if a distance exceeds the weights' type.
+
+        By default the plan is that of the lists.
+        """
         with self._one_at_a_time:
             return self._run(source, plan, may_leave)
 
@@ -269,7 +270,7 @@ class DeviceSearch(DeviceRun):
     def _found_up(self) -> npt.NDArray[np.uint32]:
         return self.device.host_array(self.lists.num_vertices, np.uint32)
 
-    def _run(self, source: int, plan: Plan, may_leave: bool) -> Windows | Unfinished | None:
+    def _run(self, source: int, plan: Plan | None, may_leave: bool) -> Windows | Unfinished | None:
         varying = self._varying(source, plan, may_leave)
         began = time.perf_counter()
         now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
@@ -352,10 +353,10 @@ class StreamedPaths(StreamedBuiltIn):
         self._type = np.dtype(self._program.state["distance"])
         self._infinity = beyond_all(self._program)
         self._may_overflow = lists.weight_dtype == np.float32 and lists.may_overflow
-        self.run(0, lists.plan)  # compiles the program
+        self.run(0)  # compiles the program
 
-    def run(self, source: int, plan: Plan) -> Windows | None:
-        """Search from a vertex (a new id). The program chooses its own buckets, not the plan's.
+    def run(self, source: int) -> Windows | None:
+        """Search from a vertex (a new id). The program chooses its own buckets, without a plan.
 
         None if a distance may exceed the weights' type.
         """
@@ -364,12 +365,11 @@ class StreamedPaths(StreamedBuiltIn):
             "unreached": self._infinity,
         }
         run = self.run_program(self._program, parameters, None)
-        records = np.array(
-            [
-                (np.nan, ON_DEVICE + (PULL_ONCE if "pull" in name else FULL), *counts, 1, seconds)
-                for name, *counts, seconds in (record[:4] for record in run.records)
-            ]
-        ).reshape(-1, 6)
+        rows = []
+        for name, vertices, edges, seconds in (record[:4] for record in run.records):
+            strategy = Strategy.PULL if "pull" in name else Strategy.FULL
+            rows.append((np.nan, ON_DEVICE + strategy, vertices, edges, 1, seconds))
+        records = np.array(rows).reshape(-1, 6)
         distance = run.state["distance"][: self.graph.num_searched]
         if self._may_overflow and np.isinf(distance).any():
             return None

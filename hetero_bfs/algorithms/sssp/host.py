@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import (
     ByWeight,
     Plan,
+    Strategy,
     Unfinished,
     WeightedLists,
     Windows,
@@ -75,7 +75,7 @@ def contracted(lists: WeightedLists) -> Core | None:
     vertices, entries, heaviest = contract(tuple(lists.forward), numbers, ends, along, made)
     total = float(made[2].sum(dtype=np.float64))
     plan = planned(lists.weight_dtype, total, entries, entries, vertices)
-    if heaviest >= np.iinfo(np.int32).max or not plan.is_full:
+    if heaviest >= np.iinfo(np.int32).max or plan.strategy is not Strategy.FULL:
         return None
     indptr = indptr[: vertices + 2].copy()
     indptr[-1] = entries + 2
@@ -86,7 +86,7 @@ def contracted(lists: WeightedLists) -> Core | None:
 
 def _is_of_chains(lists: WeightedLists) -> bool:
     graph = lists.graph.graph
-    if graph.directed or graph.num_stored_edges < _LEAST_EDGES or not lists.plan.is_full:
+    if graph.directed or graph.num_stored_edges < _LEAST_EDGES:
         return False
     few = int(np.count_nonzero(np.diff(graph.indptr) <= 2))
     is_int32 = bool(lists.distance_dtypes[0] == np.int32)
@@ -101,18 +101,6 @@ _MOST_RECORDS = 1 << 14
 _NONE = np.empty(0, np.uint32)
 
 
-def _in_narrowest(
-    dtypes: Sequence[np.dtype[Any]],
-    source: int,
-    run_as: Callable[[np.dtype[Any], int], Windows | None],
-) -> Windows:
-    for dtype in dtypes:
-        found = run_as(dtype, source)
-        if found is not None:
-            return found
-    raise AssertionError("a distance exceeds 64 bits")
-
-
 class HostSearch:
     """Searches on the host's cores. `threads` includes the caller's thread."""
 
@@ -121,23 +109,27 @@ class HostSearch:
         self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
         self._runs: dict[np.dtype[Any], _Run] = {}
 
-    def run(self, source: int) -> Windows:
-        """Search from `source` (a new id) by the plan of the graph; see loop.py.
+    def run(self, source: int, plan: Plan | None = None) -> Windows:
+        """Search from `source` (a new id); see loop.py. By default the plan is that of the lists.
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
-        return _in_narrowest(self.lists.distance_dtypes, source, self.run_as)
+        for dtype in self.lists.distance_dtypes:
+            found = self.run_as(dtype, source, plan)
+            if found is not None:
+                return found
+        raise AssertionError("a distance exceeds 64 bits")
 
-    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
         """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
 
         Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
-        return self._run_of(dtype).search(source, self.lists.plan)
+        return self._run_of(dtype).search(source, plan or self.lists.plan)
 
-    def go_on(self, source: int, left: Unfinished) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished, plan: Plan | None) -> Windows | None:
         """Continue a search; None if its type has 32 bits and a distance exceeds it."""
-        return self._run_of(left.distance.dtype).go_on(source, left, self.lists.plan)
+        return self._run_of(left.distance.dtype).go_on(source, left, plan or self.lists.plan)
 
     def prepare(self) -> None:
         self._run_of(self.lists.distance_dtypes[0])
@@ -162,36 +154,27 @@ class _Run(HostRun):
     """The arrays of searches whose distances have one type."""
 
     _name = "WeightedSearch"
+    _module = "hetero_bfs.algorithms.sssp.kernels.loop"
 
     def __init__(self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int) -> None:
-        from hetero_bfs.algorithms.sssp.kernels.loop import RECORD_WIDTH
-
         super().__init__(threads)
         self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
         n = lists.num_vertices
         self.distance = aligned_empty(n, dtype)
-        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self.records = np.zeros((_MOST_RECORDS, self._kernels.RECORD_WIDTH))
         self._lists = lists
 
     def _make_fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.sssp.kernels.loop import NUM_TASKS
-        from hetero_bfs.algorithms.sssp.kernels.phases import (
-            ENDS,
-            INFINITY,
-            MOST_BUCKETS,
-            POOL_BLOCK,
-            pool_blocks,
-        )
         from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
 
-        n, dtype = self.distance.size, self.distance.dtype
+        phases, n, dtype = self._kernels.phases, self.distance.size, self.distance.dtype
         integer = np.dtype(f"i{dtype.itemsize}")
         window = np.zeros(8, dtype)
-        window[INFINITY] = self.infinity
+        window[phases.INFINITY] = self.infinity
         forward, backward = self._lists.forward, self._lists.backward
         line, blocks = (self.threads, 8), most_blocks(n, self.threads)
-        blocks_of_pool = pool_blocks(n, self.threads)
-        of_queue, of_pool = blocks * BLOCK, blocks_of_pool * POOL_BLOCK
+        blocks_of_pool = phases.pool_blocks(n, self.threads)
+        of_queue, of_pool = blocks * BLOCK, blocks_of_pool * phases.POOL_BLOCK
         items = aligned_empty(max(2 * of_queue, of_pool), np.uint32)  # no phase needs both
         indptr = _narrow(forward.indptr)
         return {
@@ -219,56 +202,43 @@ class _Run(HostRun):
             "listed": aligned_empty(n, np.int8),
             "pool": items[:of_pool],
             "link": np.zeros(blocks_of_pool, np.int32),
-            "top": np.zeros((self.threads, MOST_BUCKETS), np.int64),
-            "found": np.zeros((self.threads, ENDS), np.uint32),
-            "reached": np.zeros((self.threads, ENDS), dtype),
+            "top": np.zeros((self.threads, phases.MOST_BUCKETS), np.int64),
+            "found": np.zeros((self.threads, phases.ENDS), np.uint32),
+            "reached": np.zeros((self.threads, phases.ENDS), dtype),
             "free": np.zeros(line, np.int64),
             "offer": np.zeros(line, np.int64),
             "window": window,
             "lowest": np.zeros(line, dtype),
             "counters": np.zeros((7, 8), np.int64),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "work": np.zeros(self._kernels.NUM_TASKS, np.int64),
         }
-
-    def _phases(self) -> Any:
-        from hetero_bfs.algorithms.sssp.kernels.loop import PHASES
-
-        return PHASES
 
     def _arguments(
         self, source: int, plan: Plan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
     ) -> tuple[Any, ...]:
-        from hetero_bfs.algorithms.sssp.kernels.loop import PLANNED_BUCKETS
-
         least = 0.0 if self.distance.dtype.kind == "f" else 1.0
-        bucket = plan.full_width / PLANNED_BUCKETS
+        bucket = plan.full_width / self._kernels.PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
         start = self.distance.dtype.type(start)
-        is_full = plan.is_full or waiting.size > 0
-        return self.control, self.shared, source, waiting, start, widths, is_full, self.records
+        strategy = int(Strategy.FULL if waiting.size else plan.strategy)
+        return self.control, self.shared, source, waiting, start, widths, strategy, self.records
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        from hetero_bfs.algorithms.sssp.kernels.loop import search
-
-        return [(search, self._arguments(0, self._lists.plan))]
+        return [(self._kernels.search, self._arguments(0, self._lists.plan))]
 
     def search(self, source: int, plan: Plan) -> Windows | None:
         """Search from a new id; None if a distance exceeds this type."""
         return self._windows(self._arguments(source, plan))
 
     def go_on(self, source: int, left: Unfinished, plan: Plan) -> Windows | None:
-        from hetero_bfs.algorithms.sssp.kernels.phases import adopt
-
         names = "distance", "bits", "relaxed", "listed"
         arrays = {name: self.fields[name] for name in names}
         parts = min(self.threads, parts_for(left.distance.size))
-        in_parallel(adopt, parts, found=left.distance, **arrays)
+        in_parallel(self._kernels.phases.adopt, parts, found=left.distance, **arrays)
         return self._windows(self._arguments(source, plan, left.waiting, left.start))
 
     def _windows(self, arguments: tuple[Any, ...]) -> Windows | None:
-        from hetero_bfs.algorithms.sssp.kernels.loop import search
-
-        rows = search(*arguments)
+        rows = self._kernels.search(*arguments)
         if rows < 0:
             return None
         return Windows(self.distance, self.infinity, self.records[:rows].copy())
@@ -280,71 +250,64 @@ class _Run(HostRun):
 # distances, one by each end of the chain.
 
 
-def search_on_host(lists: WeightedLists, threads: int) -> HostSearch | ChainSearch:
-    """Return the host's executor. It contracts chains if they have most of the vertices."""
-    core = contracted(lists)
+def search_on_host(lists: WeightedLists, threads: int, plan: Plan | None = None) -> HostSearch:
+    """Return the host's executor. It contracts chains if they have most of the vertices.
+
+    By default the plan is that of the lists. A search with PREFIX pulls, which a core's adjacency
+    does not allow.
+    """
+    core = contracted(lists) if (plan or lists.plan).strategy is Strategy.FULL else None
     return HostSearch(lists, threads) if core is None else ChainSearch(lists, core, threads)
 
 
-class ChainSearch:
-    """Searches on the host's cores. A `HostSearch` searches the core."""
+class ChainSearch(HostSearch):
+    """Searches the core, then fills in the chains; the recorded windows are those of the core."""
 
     def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
-        self.lists, self.core, self.threads = lists, core, threads
-        self._search = HostSearch(core, threads)
+        super().__init__(core, threads)
+        self._whole, self._core, self._all_threads = lists, core, threads
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
-    def run(self, source: int) -> Windows:
-        """Search from `source` (a new id); the recorded windows are those of the core.
-
-        If a distance exceeds the weights' type, the search runs again with 64 bits.
-        """
-        return _in_narrowest(self.lists.distance_dtypes, source, self._run_as)
-
-    def _run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
-        """Search with distances of one type; None if one exceeds it. In int64 none does."""
+    def run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
         distance = self._distance(dtype)
         starts = self._walk(source, distance)
-        found = self._search.run_as(dtype, self.core.start_from(starts))
+        found = super().run_as(dtype, self._core.start_from(starts), plan)
         if found is None or not self._fill_in(found, distance):
             return None
         self._walk(source, distance)
         return found._replace(distance=distance)
 
     def prepare(self) -> None:
-        self._search.prepare()
+        super().prepare()
         dtype = self.lists.distance_dtypes[0]
         distance = self._distance(dtype)
         self._walk(0, distance)
-        nothing = np.zeros(self.core.num_vertices, dtype)
+        nothing = np.zeros(self._core.num_vertices, dtype)
         self._fill_in(Windows(nothing, np.iinfo(dtype).max, np.empty((0, 0))), distance)
-
-    def close(self) -> None:
-        self._search.close()
 
     def _distance(self, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         if dtype not in self._distances:
-            self._distances[dtype] = aligned_empty(self.lists.num_vertices, dtype)
+            self._distances[dtype] = aligned_empty(self._whole.num_vertices, dtype)
         return self._distances[dtype]
 
     def _walk(self, source: int, distance: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         from hetero_bfs.algorithms.sssp.kernels.chains import walk_from
 
         starts = np.zeros((2, 2), np.int64)
-        walk_from(tuple(self.lists.forward), self.core.numbers, source, distance, starts)
+        walk_from(tuple(self._whole.forward), self._core.numbers, source, distance, starts)
         return starts
 
     def _fill_in(self, found: Windows, distance: npt.NDArray[Any]) -> bool:
         """Set all distances from those of the core; return whether their type holds them."""
         from hetero_bfs.algorithms.sssp.kernels.chains import fill_in
 
-        parts = min(self.threads, parts_for(distance.size))
+        parts = min(self._all_threads, parts_for(distance.size))
         too_far = np.zeros(parts, np.int64)
         in_parallel(
             fill_in,
             parts,
-            ends=self.core.ends,
-            along=self.core.along,
+            ends=self._core.ends,
+            along=self._core.along,
             found=found.distance,
             infinity=np.array([found.infinity], distance.dtype),
             distance=distance,

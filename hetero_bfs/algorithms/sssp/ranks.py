@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
-from hetero_bfs.graph.weighted_lists import Plan, WeightedLists, planned
+from hetero_bfs.graph.weighted_lists import Plan, Strategy, WeightedLists, planned
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
@@ -166,8 +166,8 @@ class _Run:
             "position": aligned_empty(own, np.uint32),
             "queue": aligned_empty(own, np.uint32),
             "queued": aligned_empty(own, np.uint8),
-            "pile": aligned_empty(own, np.uint32),
-            "piled": aligned_empty(own, np.uint8),
+            "active": aligned_empty(own, np.uint32),
+            "listed": aligned_empty(own, np.uint8),
             "outbox": aligned_empty(columns, np.uint32),
             "noted": aligned_empty(columns, np.uint8),
             "window": window,
@@ -186,7 +186,7 @@ class _Run:
         arrays, words = self._arrays, np.empty(1, np.uint32)
         none, counts = words[:0], np.zeros(1, np.int64)
         loops.begin(arrays, -1)
-        loops.relax_pile(arrays, self._infinity, False)
+        loops.relax_active(arrays, self._infinity, False)
         loops.relax_queue(arrays, False)
         loops.take_outbox(arrays, self._fields["lowest"])
         loops.take_in(arrays, none, self._fields["lowest"][:0])
@@ -204,13 +204,14 @@ class _Run:
 
         loops.begin(self._arrays, -1 if source is None else source)
         windows: list[RankWindow] = []
-        is_full = plan.is_full
+        strategy = plan.strategy
         lowest, _, left, unsettled, is_beyond = self._agree()
         while lowest < self._infinity and not is_beyond:
             start = lowest
+            is_full = strategy is Strategy.FULL
             end = self._end_of(start, plan.full_width if is_full else plan.prefix_width)
             clock = _Clock()
-            vertices, edges = loops.relax_pile(self._arrays, end, is_full)
+            vertices, edges = loops.relax_active(self._arrays, end, is_full)
             rounds, waiting = 0, 1.0
             while waiting:
                 clock.work_ended()
@@ -221,17 +222,16 @@ class _Run:
                 if waiting:
                     more = loops.relax_queue(self._arrays, is_full)
                     vertices, edges = vertices + more[0], edges + more[1]
-            name = "full" if is_full else "prefix"
-            windows.append(self._window(start, name, rounds, clock, vertices, edges))
-            if not is_full and left > unsettled:
-                is_full, clock = True, _Clock()
+            windows.append(self._window(start, strategy.label, rounds, clock, vertices, edges))
+            if strategy is Strategy.PREFIX and left > unsettled:
+                strategy, clock = Strategy.FULL, _Clock()
                 self._give_distances()
                 clock.exchange_ended()
                 vertices, edges = loops.pull(self._arrays)
                 clock.work_ended()
                 lowest, *_, is_beyond = self._agree()
                 clock.exchange_ended()
-                windows.append(self._window(start, "pull", 1, clock, vertices, edges))
+                windows.append(self._window(start, Strategy.PULL.label, 1, clock, vertices, edges))
         return None if is_beyond else windows
 
     def _window(

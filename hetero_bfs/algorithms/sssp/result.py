@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex

@@ -68,33 +68,22 @@ def distances_by_weight(
     """
     seconds = scipy_seconds(lists[1].size, reads_weights=True)
     if distance.dtype == np.float64 and fits_scipy(lists) and is_cold("paths", seconds):
-        _search_by_scipy(lists, weights, sources, limit, distance, parent)
+        from scipy.sparse.csgraph import dijkstra
+
+        distance[:], before, _ = dijkstra(
+            as_matrix(lists, weights),
+            indices=list(sources),
+            limit=limit,
+            min_only=True,
+            return_predecessors=True,
+        )
+        known = (before >= 0) & (distance < np.inf)
+        parent[known] = before[known]
         return
     from hetero_bfs.algorithms.sssp.kernels.serial import search_in_log_buckets
 
     starts = np.asarray(sources, np.int64)
     search_in_log_buckets(*lists, weights, starts, float(limit), distance, parent)
-
-
-def _search_by_scipy(
-    lists: Lists,
-    weights: npt.NDArray[Any],
-    sources: Sequence[int],
-    limit: float,
-    distance: npt.NDArray[Any],
-    parent: VertexArray,
-) -> None:
-    from scipy.sparse.csgraph import dijkstra
-
-    distance[:], before, _ = dijkstra(
-        as_matrix(lists, weights),
-        indices=list(sources),
-        limit=limit,
-        min_only=True,
-        return_predecessors=True,
-    )
-    known = (before >= 0) & (distance < np.inf)
-    parent[known] = before[known]
 
 
 def may_round(graph: CSRGraph) -> bool:

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,12 +88,15 @@ def _stop_workers(
 class HostRun:
     """Base class of runs on the CPU.
 
-    A subclass makes the arrays, links the phases that threads run, and names its loops. Nothing is
-    compiled before `prepare` or `shared` is used. `threads` includes the caller's thread.
+    A subclass makes the arrays, and names its loops. Nothing is compiled before `prepare` or
+    `shared` is used. `threads` includes the caller's thread.
     """
 
     _name: ClassVar[str]
     """Name of the struct of arrays."""
+
+    _module: ClassVar[str]
+    """Module of the kernels, whose `PHASES` threads run."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -102,8 +106,14 @@ class HostRun:
     def _make_fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    @cached_property
+    def _kernels(self) -> Any:
+        return import_module(self._module)
+
     def _phases(self) -> Mapping[int, Any]:
-        raise NotImplementedError
+        """Return the phases that a run may need, by task."""
+        phases: Mapping[int, Any] = self._kernels.PHASES
+        return phases
 
     def _link(self, struct: Any) -> None:
         from hetero_bfs.support.parallel import chunk_address

@@ -71,13 +71,13 @@ def _sort(keys, weights, other_keys, other_weights, slot):
 def _combined(given, worker, before, weight):
     """Combine two weights of an edge; a sum beyond int32 is noted in `given.overflow`."""
     result = before
-    if given.rule == _SUM:
+    if given.duplicates == _SUM:
         total = before + weight
         if given.is_int32 and not -_INT32_LIMIT <= total < _INT32_LIMIT:
             given.overflow[worker] = 1
         else:
             result = total
-    elif (weight < before) == (given.rule == _MIN):
+    elif (weight < before) == (given.duplicates == _MIN):
         result = weight
     return result
 
@@ -169,7 +169,7 @@ def sort_buckets(given, worker, workers):
     (workers, size). A bucket of more keys than `size` holds a single vertex; a bitmap of its
     neighbours fits into the scratch. Arrays of weights are empty if edges have none.
 
-    Weights of an edge that occurs several times are combined by `rule`, an index into
+    Weights of an edge that occurs several times are combined by `duplicates`, an index into
     `weights.DUPLICATES`; `identity`, shape (1,), changes no weight. A sum beyond int32 sets an
     entry of `overflow`, int64 (workers,), if `is_int32`.
     """

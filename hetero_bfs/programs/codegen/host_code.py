@@ -26,7 +26,7 @@ _HELPERS = """from hetero_bfs.programs.kernels.scalars import (
 
 
 def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
-    """Return a module of kernels, host.py with its extensions or sweep.py, with a program's
+    """Return a module of kernels, such as host.py with its extensions, with a program's
     adapters.
 
     The text is stored with the compiled code, under the text's digest. A process has one module per
@@ -52,9 +52,10 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
 def host_text(plan: Plan, kernels: str = "host") -> str:
     """Return the source of `host_module`, which depends on the plan only.
 
-    It has the imports of the kernel files, the program's adapters, and the kernels.
+    It has the imports of the kernel files, the program's adapters, and the kernels. If two files
+    define the same name, all use the definition of the later file.
     """
-    files = [kernels]
+    files = ["host", "sweep"] if kernels == "sweep" else [kernels]
     if kernels == "host":
         files += ["monotone"] if plan.monotone else []
         files += ["collected"] if plan.collects or plan.counts else []
@@ -141,6 +142,7 @@ class _HostAdapters(Adapters):
                 f"SENDS_BACK = {plan.sends_back}",
                 f"ACTIVE_APPLY = {plan.active_apply}",
                 f"HAS_PRIORITY = {'priority' in plan.methods}",
+                f"MONOTONE = {plan.monotone}",
                 f"HAS_FINISHED = {'finished' in plan.methods}",
                 f"_message = {kind}",
             ]

@@ -34,6 +34,9 @@ SENDS_BACK = False
 ACTIVE_APPLY = False
 """Whether active vertices apply without messages."""
 
+MONOTONE = False
+"""Whether the program promises what monotone.py needs."""
+
 HAS_FINISHED = False
 """Whether the program decides when the run ends."""
 

@@ -35,6 +35,7 @@ from hetero_bfs.programs.kernels.adapters import (
     HAS_IDENTITY,
     HAS_PRIORITY,
     IDENTITY,
+    MONOTONE,
     WEIGHTED,
     apply,
     clear_totals,
@@ -58,6 +59,7 @@ from hetero_bfs.support.intrinsics import (
     value_of,
 )
 
+_APPLIES_IN_PUSHES = APPLIES_IN_PULLS and not HAS_IDENTITY
 _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
 
@@ -104,6 +106,8 @@ def _start(control, arrays, chunk, me):
         for v in range(np.uint64(base), np.uint64(min(base + 64, end))):
             if HAS_PRIORITY and v < np.uint64(arrays.searched):
                 arrays.waiting[v] = loop.NOT_LISTED
+                if MONOTONE:
+                    arrays.due[v] = np.inf
             bits |= np.uint64(start(arrays, v, sums)) << (v & np.uint64(63))
         active += np.int64(population_count(bits))
         while not ALL_ACTIVE and bits != 0:
@@ -141,18 +145,23 @@ def prefetch_list(arrays, items, i, end):
 
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
+    """Send along the edges of listed vertices; return edges scanned.
+
+    If `_APPLIES_IN_PUSHES`, also returns the vertices made active, and their edges.
+    """
     begin, end = block_of(arrays.next_blocks, chunk)
     items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
-    touched_items = arrays.touched_items
-    at = arrays.cursor[me, loop.TOUCHED]
+    touched_at, at = arrays.cursor[me, loop.TOUCHED], arrays.cursor[me, loop.NEXT]
+    far_at = arrays.cursor[me, loop.FAR]
     indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
     number = np.int32(control[loop.ROUND])
-    edges = _ZERO
+    scanned, activated, next_edges = _ZERO, _ZERO, _ZERO
+    tracks = arrays.loop[loop.TRACKS] != 0
     for i in range(begin, end):
         prefetch_list(arrays, items, i, end)
         u = np.int64(items[i])
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
-        edges += np.int64(last - first)
+        scanned += np.int64(last - first)
         message = send(arrays, u, weights[0])
         for k in range(first, last):
             v = np.int64(neighbours[k])
@@ -160,12 +169,26 @@ def _push(control, arrays, chunk, me):
                 continue
             if WEIGHTED:
                 message = send(arrays, u, weights[k])
-            if not takes(arrays, np.uint64(v), message) or not merge(arrays, v, message):
+            if not takes(arrays, np.uint64(v), message):
                 continue
-            if exchange(arrays.touched, v, number) != number:
-                at = push_item(arrays, loop.TOUCHED, touched_items, at, v, me)
-    arrays.cursor[me, loop.TOUCHED] = at
-    return edges, _ZERO, _ZERO
+            if not _APPLIES_IN_PUSHES and not merge(arrays, v, message):
+                continue
+            if exchange(arrays.touched, v, number) == number:
+                continue
+            if not _APPLIES_IN_PUSHES:
+                touched_at = push_item(
+                    arrays, loop.TOUCHED, arrays.touched_items, touched_at, v, me
+                )
+                continue
+            if tracks:
+                arrays.changed[v] = 1
+            if apply(arrays, np.uint64(v), message, arrays.sums[0]):  # no totals here
+                activated += 1
+                at, far_at, edges = activate(control, arrays, v, at, far_at, me)
+                next_edges += edges
+    arrays.cursor[me, loop.TOUCHED], arrays.cursor[me, loop.NEXT] = touched_at, at
+    arrays.cursor[me, loop.FAR] = far_at
+    return scanned, activated, next_edges
 
 
 @njit(inline="always")
@@ -260,6 +283,8 @@ def _apply(control, arrays, chunk, me):
             arrays.changed[v] = 1
         if apply(arrays, np.uint64(v), total, sums):
             active += 1
+            if MONOTONE and not arrays.is_directed and arrays.degree[v] == 1:
+                continue  # its only edge leads back to the sender of its message
             at, far_at, more = activate(control, arrays, v, at, far_at, me)
             edges += more
     arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
@@ -306,7 +331,7 @@ def _finished(control, arrays, chunk, me):
 # vertices: their messages are written before, or do not depend on the state. Active vertices are
 # then marked in a bitmap. They are listed only if a push comes next.
 #
-# With `any_one` a push also applies at once: the thread that lists a receiver first in this push
+# With `any_one` a push also applies at once: the thread that meets a receiver first in this push
 # applies its message.
 
 
@@ -392,42 +417,6 @@ def _gather_and_apply(control, arrays, chunk, me):
     return scanned, receivers, listed
 
 
-@kernel(counted=False, inner=True)
-def _push_and_apply(control, arrays, chunk, me):
-    """Push and apply; return edges scanned, vertices made active, and their edges."""
-    begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
-    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
-    indptr, neighbours, weights = arrays.indptr, arrays.neighbours, arrays.weights
-    number = np.int32(control[loop.ROUND])
-    scanned, activated, next_edges = _ZERO, _ZERO, _ZERO
-    tracks = arrays.loop[loop.TRACKS] != 0
-    for i in range(begin, end):
-        prefetch_list(arrays, items, i, end)
-        u = np.int64(items[i])
-        first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
-        scanned += np.int64(last - first)
-        message = send(arrays, u, weights[0])
-        for k in range(first, last):
-            v = np.int64(neighbours[k])
-            if not receives(arrays, np.uint64(v)):
-                continue
-            if WEIGHTED:
-                message = send(arrays, u, weights[k])
-            if not takes(arrays, np.uint64(v), message):
-                continue
-            if exchange(arrays.touched, v, number) != number:
-                if tracks:
-                    arrays.changed[v] = 1
-                # The program has no totals.
-                if apply(arrays, np.uint64(v), message, arrays.sums[0]):
-                    activated += 1
-                    at, far_at, edges = activate(control, arrays, v, at, far_at, me)
-                    next_edges += edges
-    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
-    return scanned, activated, next_edges
-
-
 PHASES = {loop.START: _start, loop.GATHER: _gather}
 """The phases that the program needs, by task; files that extend this one replace some."""
 if HAS_IDENTITY and not WEIGHTED:
@@ -442,6 +431,5 @@ if HAS_FINISHED:
     PHASES[loop.FINISHED] = _finished
 if APPLIES_IN_PULLS:
     PHASES |= {loop.GATHER: _gather_and_apply, loop.LIST: loop.list_marked}
-    if not HAS_IDENTITY:
-        PHASES[loop.PUSH] = _push_and_apply
+    if _APPLIES_IN_PUSHES:
         del PHASES[loop.APPLY]

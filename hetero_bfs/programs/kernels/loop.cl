@@ -1,4 +1,4 @@
-/* The loop of iterations on a device, as in loop.py. program_rule.py has the costs' formulas.
+/* The loop of iterations on a device, as in loop.py. program_decision.py has the costs' formulas.
  *
  * All work-items of one work-group run `decide` after an iteration. If the work-groups make
  * progress at the same time, one launch of `run_iterations` runs many iterations, with a barrier

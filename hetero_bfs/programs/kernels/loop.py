@@ -18,8 +18,8 @@ phases by address.
     loop        int64 (16,)         the words from ITERATION to IS_MARKED
     limits      float64 (8,)        the bucket's END and WIDTH
     lowest      float64 (threads, 8)    lowest priority that waits, by thread
-    costs       float64 (NUM_COSTS,)    seconds (program_rule.py); each iteration may correct the
-                                    costs of directions
+    costs       float64 (NUM_COSTS,)    seconds (program_decision.py); each iteration may correct
+                                    the costs of directions
     work        int64 (NUM_TASKS,)  addresses of the phases; 0 if the program lacks one
     *_blocks, owners, cursor, counters, place   for the lists NEXT, FAR and TOUCHED (thread_pool.py)
 """
@@ -40,7 +40,7 @@ from hetero_bfs.devices.cpu.thread_pool import (
     share,
 )
 from hetero_bfs.programs.schema import TOTALS, Limit, Waiting
-from hetero_bfs.scheduling.program_rule import (
+from hetero_bfs.scheduling.program_decision import (
     CHANGES_PER_EDGE,
     MIGRATION,
     choose,

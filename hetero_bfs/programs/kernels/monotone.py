@@ -1,6 +1,6 @@
 """The phases of a monotone program on the host; monotone_loop.py has the loop that runs them.
 
-host_code.py appends this text to host.py.
+host_code.py appends this text to host.py, so `activate` replaces that of host.py.
 
 Neighbour lists are sorted by weight, so messages do not fall along a list. A vertex sends the
 messages below the limit: the bucket's end, or infinity. If messages remain, it waits in FAR for the
@@ -26,12 +26,9 @@ from hetero_bfs.programs.kernels import loop, monotone_loop
 from hetero_bfs.programs.kernels.adapters import (
     IDENTITY,
     WEIGHTED,
-    apply,
-    clear_totals,
     priority,
     receives,
     send,
-    start,
     takes,
 )
 from hetero_bfs.programs.kernels.host import PHASES, is_active, merge
@@ -56,35 +53,18 @@ def _wait(control, arrays, v, due, far_at, me):
     return far_at
 
 
-@njit(inline="always")
-def _list_changed(control, arrays, v, at, far_at, me):
-    """List a vertex whose state changed; return the new cursors."""
+@njit(forceinline=True)
+def activate(control, arrays, v, at, far_at, me):
+    """List a vertex whose state changed; return the new cursors, and 0 edges."""
     if v >= arrays.searched:
-        return at, far_at
+        return at, far_at, _NONE
     arrays.waiting[v] |= CHANGED
     due = priority(arrays, v)
     if due >= arrays.limits[loop.END]:
-        return at, _wait(control, arrays, v, due, far_at, me)
+        return at, _wait(control, arrays, v, due, far_at, me), _NONE
     arrays.due[v] = np.inf
-    return push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me), far_at
-
-
-@kernel(counted=False, inner=True)
-def _start_waiting(control, arrays, chunk, me):
-    begin, end = chunk_of(control, chunk)
-    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
-    sums = arrays.sums[chunk]
-    clear_totals(sums)
-    active = _NONE
-    for v in range(begin, end):
-        if v < arrays.searched:
-            arrays.waiting[v] = 0
-            arrays.due[v] = np.inf
-        if start(arrays, v, sums):
-            active += 1
-            at, far_at = _list_changed(control, arrays, v, at, far_at, me)
-    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
-    return active, _NONE, _NONE
+    at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
+    return at, far_at, _NONE
 
 
 @njit(inline="always")
@@ -220,27 +200,6 @@ def _gather_in_order(control, arrays, chunk, me):
 
 
 @kernel(counted=False, inner=True)
-def _apply_in_order(control, arrays, chunk, me):
-    begin, end = block_of(arrays.touched_blocks, chunk)
-    items = arrays.touched_items
-    at, far_at = arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR]
-    sums = arrays.sums[chunk]
-    clear_totals(sums)
-    active = _NONE
-    for i in range(begin, end):
-        v = np.int64(items[i])
-        total = arrays.combined[v]
-        arrays.combined[v] = IDENTITY
-        if apply(arrays, v, total, sums):
-            active += 1
-            # The only edge of a vertex leads back to the sender of its message.
-            if arrays.is_directed or arrays.indptr[v + 1] - arrays.indptr[v] != 1:
-                at, far_at = _list_changed(control, arrays, v, at, far_at, me)
-    arrays.cursor[me, loop.NEXT], arrays.cursor[me, loop.FAR] = at, far_at
-    return active, _NONE, _NONE
-
-
-@kernel(counted=False, inner=True)
 def _select_due(control, arrays, chunk, me):
     """List vertices of FAR that are in the bucket, or sent a part if IS_LAST; keep the others."""
     begin, end = block_of(arrays.far_blocks, chunk)
@@ -265,6 +224,6 @@ def _select_due(control, arrays, chunk, me):
 
 
 PHASES = PHASES | {
-    loop.START: _start_waiting, loop.PUSH: _push_below_limit, loop.MARK: _mark_senders,
-    loop.GATHER: _gather_in_order, loop.APPLY: _apply_in_order, loop.SELECT: _select_due,
+    loop.PUSH: _push_below_limit, loop.MARK: _mark_senders, loop.GATHER: _gather_in_order,
+    loop.SELECT: _select_due,
 }  # fmt: skip

@@ -28,7 +28,7 @@
  *     counters    ulong (any,)    counts of a launch: `Counter`
  *     sums        TOTAL (groups, NUM_TOTALS)
  *     loop        long (any,)     `Word`
- *     limits      float (any,)    END and WIDTH of the bucket, then costs (program_rule.py)
+ *     limits      float (any,)    END and WIDTH of the bucket, then costs (program_decision.py)
  *     records     long (any, 4)   a row for each iteration: mode, vertices, edges, receivers. The
  *                                 first PLANNED rows have planned modes at the start; the last one
  *                                 is for all later iterations

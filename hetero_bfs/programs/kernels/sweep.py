@@ -1,6 +1,6 @@
 """The phases of a sweep on the host; sweep_loop.py has the loop that runs them.
 
-host_code.py copies this text, with a program's own adapters instead of the import below.
+host_code.py appends this text to host.py, so the phases and `is_active` replace those of host.py.
 
 A dirty vertex gathers messages along its incoming edges: from all vertices if all are active, else
 from vertices that were ever active. Vertices of an exact part are not adjacent, so each applies at
@@ -33,20 +33,23 @@ from hetero_bfs.programs.kernels.adapters import (
     WEIGHTED,
     apply,
     clear_totals,
-    combine,
-    finished,
-    is_final,
     receives,
     send,
     start,
     takes,
 )
+from hetero_bfs.programs.kernels.host import _finished, gathered
 from hetero_bfs.programs.renumbered import BEGIN, EXACT
 from hetero_bfs.support.compiling import kernel
 
 PREPARED = HAS_IDENTITY and not WEIGHTED
 _ZERO = np.int64(0)
 _NONE = np.int32(-1)
+
+
+@njit(inline="always")
+def is_active(sent, u):
+    return sent[u] != 0
 
 
 @kernel(counted=False, inner=True)
@@ -124,8 +127,6 @@ def _gather(control, arrays, chunk, me):
     part = arrays.parts[arrays.loop[sweep_loop.PART]]
     exact = part[EXACT] != 0
     step = np.int32(arrays.loop[sweep_loop.STEP])
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, outgoing, sent = arrays.backward_weights, arrays.outgoing, arrays.sent
     dirty, words, combined = arrays.dirty, arrays.words, arrays.combined
     sums = arrays.sums[chunk]
     clear_totals(sums)
@@ -143,24 +144,9 @@ def _gather(control, arrays, chunk, me):
         total, found = IDENTITY, False
         if receives(arrays, v):
             receivers += 1
-            first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-            k = first
-            while k < last:
-                u = np.int64(neighbours[k])
-                k += 1
-                if PREPARED:
-                    message = outgoing[u]
-                else:
-                    if not ALL_ACTIVE and sent[u] == 0:
-                        continue
-                    message = send(arrays, u, weights[k - 1] if WEIGHTED else weights[0])
-                if takes(arrays, v, message):
-                    total = combine(total, message) if HAS_IDENTITY or found else message
-                    found = True
-                    if is_final(total):
-                        break
-            edges += k - first
-        if not ALL_ACTIVE and (not found or (HAS_IDENTITY and total == IDENTITY)):
+            total, found, scanned = gathered(arrays, arrays.sent, v)
+            edges += scanned
+        if not ALL_ACTIVE and not found:
             continue
         if exact:
             changed, looked = _change(arrays, v, total, step, sums)
@@ -187,11 +173,6 @@ def _apply(control, arrays, chunk, me):
             active += changed
             edges += looked
     return edges, active, _ZERO
-
-
-@kernel(counted=False, inner=True)
-def _finished(control, arrays, chunk, me):
-    return np.int64(finished(arrays)), _ZERO, _ZERO
 
 
 PHASES = {sweep_loop.START: _start, sweep_loop.GATHER: _gather, sweep_loop.APPLY: _apply}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Report
+from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from toy_algorithm import check

@@ -17,6 +17,7 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.host import ChainSearch
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
+from hetero_bfs.graph.weighted_lists import Plan, Strategy
 
 
 def graph_of(pairs, vertices: int, weights, directed: bool = False) -> EdgeList:
@@ -45,9 +46,9 @@ SHAPES = {
 }
 
 
-def searches_of(edges: EdgeList, threads: int = 1) -> PathSearches:
+def searches_of(edges: EdgeList, threads: int = 1, plan: Plan | None = None) -> PathSearches:
     with mock.patch.object(host, "_LEAST_EDGES", 0):
-        return PathSearches(build_search_graph(edges), threads)
+        return PathSearches(build_search_graph(edges), threads, plan=plan)
 
 
 def confirm_all(edges: EdgeList, searches: PathSearches) -> None:
@@ -82,6 +83,17 @@ def test_any_graph_of_few_edges(seed, vertices):
     edges = graph_of(rng.integers(0, vertices, (count, 2)), vertices, weights)
     with searches_of(edges) as searches:
         confirm_all(edges, searches)
+
+
+@pytest.mark.parametrize("strategy", [Strategy.PREFIX, Strategy.FULL])
+def test_a_given_plan_replaces_that_of_the_graph(strategy):
+    edges = graph_of(
+        SHAPES["three tails"], 41, np.arange(len(SHAPES["three tails"]), dtype=np.int32)
+    )
+    with searches_of(edges, plan=Plan(strategy, 2.0, 5.0)) as searches:
+        assert isinstance(searches.host, ChainSearch) == (strategy is Strategy.FULL)
+        confirm_all(edges, searches)
+        assert searches.run(5).traces[0].strategy == strategy.label
 
 
 def test_several_threads_fill_in_the_distances_of_a_large_graph(many_threads):

@@ -167,24 +167,20 @@ def test_few_vertices_of_many_edges_are_no_list():
     assert representations == ["queue"] + ["bitmap"] * (len(representations) - 1)
 
 
-def test_a_bitmap_left_blank():
-    """By a search that ended, in either one; not by one that stopped, or that is led from here."""
+def test_searches_after_others_of_the_same_bitmaps():
+    """After one that ended, in either bitmap, one that stopped, and one that is led from here."""
     edges = core_with_tails(directed=False)
     with hb.Engine(edges, device="cpu", threads=3) as engine:
         host, source = engine.platform.host, engine.graph.searched_id(7)
-        blank = set()
         for selector in ("TC", "TC,BC", "TC,TC,BC", "TC,TC,TC,BC", "BC"):
             engine.set_selector("fixed:" + selector)
             for levels in (0, 1, 4, 6):
                 Search(engine.platform, source, engine.selector).run(levels)
                 check_search(engine, edges, 22_001)
-                blank.update(i for i in range(2) if not host.visited[i].any())
                 frontier = Frontier(int(engine.graph.degree[source]), engine.graph.num_searched)
                 host.begin(source, frontier)
                 host.run(STRATEGIES["TC"], frontier)
                 check_search(engine, edges, 9)
-                blank.update(i for i in range(2) if not host.visited[i].any())
-    assert blank == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from validated import PAIRS, PARENT, N, count_edges, graph, graphs, search
 
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.check_report import CHECK_NAMES
 from hetero_bfs.errors import GraphError, ValidationError
 from hetero_bfs.graph.csr import CSRGraph
@@ -337,8 +337,8 @@ def test_signed_dtypes_and_strided_arrays(dtype):
         ((0, np.zeros((2, 1), np.int64)), r"parent has shape \(2, 1\)"),
         ((0, np.zeros(2, np.int64), np.zeros(1, np.int32)), r"level has shape \(1,\)"),
         ((0, np.ones(2, np.int64), np.zeros(2, np.bool_)), "level holds bool"),
-        ((2, np.zeros(2, np.int64)), "source 2 is not a vertex of a graph of 2 vertices"),
-        ((-1, np.zeros(2, np.int64)), "source -1 is not a vertex"),
+        ((2, np.zeros(2, np.int64)), "vertex 2 is not in the graph; its ids are 0 to 1"),
+        ((-1, np.zeros(2, np.int64)), "vertex -1 is not in the graph"),
     ],
 )
 def test_unusable_arguments(arguments, message):
@@ -347,7 +347,7 @@ def test_unusable_arguments(arguments, message):
 
 
 def test_a_graph_without_vertices_has_no_root():
-    with pytest.raises(GraphError, match="source 0 is not a vertex of a graph of 0 vertices"):
+    with pytest.raises(GraphError, match="vertex 0 is not in the graph, which has no vertices"):
         validate(graph([], 0), 0, np.empty(0, np.int64))
 
 
@@ -357,6 +357,6 @@ def test_an_edge_source_with_ends_out_of_range():
 
 
 def test_raise_if_invalid():
-    assert raise_if_invalid(check_changed()) is None
+    assert check_changed().raise_if_invalid() is None
     with pytest.raises(ValidationError, match=r"^source 0: check 4 .* fails at vertex 4: edge"):
-        raise_if_invalid(check_changed({4: N}))
+        check_changed({4: N}).raise_if_invalid()

@@ -33,7 +33,6 @@ def edges():
         ("device", " ", "leave it out"),
         ("order", "random", '"locality"'),
         ("order", None, '"locality"'),
-        ("optimize", "watts", '"energy"'),
         ("decision_interval", 0, "at least 1"),
         ("decision_interval", 1.5, "integer"),
         ("threads", 0, "from 1 to"),
@@ -64,14 +63,6 @@ def test_no_device_beside_a_device(make):
 def test_words_for_devices():
     found = {word: hb.EngineOptions(device=word).device for word in ("auto", "CPU", "All", "Tesla")}
     assert found == {"auto": None, "CPU": "cpu", "All": "all", "Tesla": "Tesla"}
-
-
-@pytest.mark.parametrize("make", [hb.EngineOptions, lambda **wrong: hb.Engine(None, **wrong)])
-def test_an_objective_that_the_selector_does_not_know(make):
-    with pytest.raises(
-        hb.ModelError, match=r"optimize='edp' goes with .*; daga knows no objective"
-    ):
-        make(selector="daga", optimize="edp")
 
 
 @pytest.mark.parametrize(

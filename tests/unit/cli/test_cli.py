@@ -216,7 +216,7 @@ def test_a_wrong_source_by_the_header_alone(graph, tmp_path, capsys, monkeypatch
     path = tmp_path / f"g.{suffix}"
     assert run("convert", graph, path) == 0
     capsys.readouterr()
-    monkeypatch.setattr("hetero_bfs.cli.bfs.read_graph", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("hetero_bfs.cli.algorithms.read_graph", lambda *_: pytest.fail("read"))
     assert run("bfs", path, "--source", 9, *CPU) == 1
     assert "vertex 9 is not in the graph; its ids are 0 to 8" in one_line(capsys)
 

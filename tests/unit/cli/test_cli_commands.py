@@ -304,7 +304,7 @@ def test_a_search_names_its_rule_and_model(graph, trained, tmp_path, selector, r
 
 
 @pytest.mark.parametrize("off", [False, True])
-def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, capsys, off):
+def test_corrections_are_reported_and_can_be_switched_off(graph, trained, tmp_path, capsys, off):
     def seconds_for_all(data):
         for table in ("learned", "start", "convert"):
             data[table] = {name: {"constant": 1000.0} for name in data[table]}
@@ -319,6 +319,9 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
     assert said is not off
     assert ("TC x0.031" in printed) is not off
     assert corrections.get("BC") == (None if off else 1 / 32)
+    switch = ["--no-correction"] if off else []
+    assert run("bfs", graph, "--source", 0, "--selector", "learned", "-v", *switch, *CPU[:2]) == 0
+    assert ("corrected by what was measured: TC (small" in capsys.readouterr().out) is not off
 
 
 @pytest.mark.parametrize(
@@ -326,7 +329,6 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
     [
         (["--from", "that"], "--from names the model that --calibrate starts from"),
         (["--calibrate", "--budget", "9"], "--budget goes with a whole training; --calibrate"),
-        (["--power-only", "--budget", "9"], "--budget goes with a whole training; --power-only"),
         (["--calibrate", "--quick"], "not allowed with"),
     ],
 )

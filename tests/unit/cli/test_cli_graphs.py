@@ -37,7 +37,7 @@ def test_a_missing_package_is_noticed_before_the_run(
 ):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ran = []
-    monkeypatch.setattr("hetero_bfs.cli.bfs.read_graph", lambda *given: ran.append(given))
+    monkeypatch.setattr("hetero_bfs.cli.algorithms.read_graph", lambda *given: ran.append(given))
     out = tmp_path / "o.parquet"
     assert run("bfs", friends, "--renumber", "--source", "ada", option, out) == 1
     assert "pip install pyarrow" in capsys.readouterr().err

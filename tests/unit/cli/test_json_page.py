@@ -50,7 +50,7 @@ def listed_for(name: str) -> set[str]:
 
 
 def page_of_kernel_bfs() -> set[str]:
-    own = ("selector", "rules.*", "model.*", "optimize.*", "corrections.*", "parts", "streaming.*")
+    own = ("selector", "rules.*", "model.*", "corrections.*", "parts", "streaming.*")
     roots = ("levels", "streamed_bytes", "strategies")
     return {"bfs.*", *own, *(f"roots[].{one}" for one in roots)}
 

@@ -91,7 +91,7 @@ def test_the_list_of_devices(vendors, tmp_path, number):
     assert [path.name for path in tmp_path.iterdir()] == ["hangs"]
 
 
-@pytest.mark.parametrize("more", ["", "--device 0", "--optimize energy"])
+@pytest.mark.parametrize("more", ["", "--device 0"])
 def test_a_search(vendors, tmp_path, more):
     (tmp_path / "graph.el").write_text("0 1\n")
     line = f"bfs graph.el --source 0 --json found.json {more}"

@@ -18,13 +18,13 @@ from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.built_programs import SHARED, header
 from hetero_bfs.programs.device_sweeps import StreamedSweeps
 from hetero_bfs.programs.streamed import StreamedProgram
-from hetero_bfs.scheduling import policy, schema
+from hetero_bfs.scheduling import device_policy, schema
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 TABLES = (
     SHARED,
     schema.OPENCL,
-    policy.OPENCL,
+    device_policy.OPENCL,
     steps.OPENCL,
     heads.OPENCL,
 )
@@ -62,7 +62,7 @@ def test_no_file_of_a_run_has_a_number_of_its_own_for_one_that_it_shares(run):
 
 
 def test_tables_have_the_numbers_of_their_modules():
-    for module in (schema, policy, steps, heads):
+    for module in (schema, device_policy, steps, heads):
         for name, value in module.OPENCL.items():
             if hasattr(module, name) and name not in ("NUM_COLUMNS", "MIGRATION_COLUMNS"):
                 assert value == getattr(module, name), name

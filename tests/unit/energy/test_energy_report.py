@@ -13,8 +13,8 @@ from hetero_bfs.energy import (
     Unmeasured,
     format_report,
     measure,
-    sampling_error_seconds,
 )
+from hetero_bfs.energy.meters import sampling_error_seconds
 
 
 class FakeMeter:

@@ -10,7 +10,7 @@ from made_models import model_json
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs import selection
-from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND
 from hetero_bfs.scheduling.model_files import read_model

@@ -184,7 +184,7 @@ REFUSED = {
     "weights": ["sssp", "plain.el", "--source", "1"],
     "only two columns": ["pagerank", "plain.el", "--weighted"],
     "--order needs a single process": ["components", "plain.el", "--order", "given"],
-    "graph500, sssp, components, pagerank run on several": ["devices"],
+    "graph500, bfs, sssp, components, pagerank run on several": ["devices"],
 }
 """Arguments by a part of the message."""
 

@@ -11,17 +11,17 @@ import pytest
 from selector_levels import ALL, reference_of, states_of
 from test_plans import M, N, core_and_tail_levels, machine
 
-from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
     NUM_COLUMNS,
+    dot,
     fill_columns,
     size_of_level,
     transition_seconds,
 )
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
-from hetero_bfs.scheduling.policy import dot
 from hetero_bfs.scheduling.rehearsal import rehearse
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.support.compiling import kernel
@@ -70,7 +70,7 @@ class Machine:
         records = np.zeros((len(reference), schema.record_width(len(selector.candidates))))
         records[:, : schema.RECORD_STATE] = reference
         place, is_queue = schema.NOWHERE, True
-        costs, columns = self.truth.in_seconds, np.zeros(NUM_COLUMNS)
+        costs, columns = self.truth.by_model, np.zeros(NUM_COLUMNS)
         for record, c in zip(records, chosen, strict=True):
             s = numbers[c]
             record[schema.PLACE] = place
@@ -93,7 +93,7 @@ class Machine:
 
 def _costs_of(selector: ModelSelector, numbers):
     """Return the costs of some candidates, in another order."""
-    costs = selector.in_costs
+    costs = selector.by_model
     return costs._replace(
         weights=costs.weights[:, numbers],
         places=costs.places[numbers],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_models import model_json
 from selector_levels import choose
 
-from hetero_bfs.algorithms.bfs.search import Recording
+from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.selection import Correction, Probe, factors_of
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW

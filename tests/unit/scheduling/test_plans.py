@@ -120,8 +120,8 @@ def test_a_plan_takes_what_an_exact_solver_says(tail, switch):
     assert len(states) <= MOST_COST_TO_GO_ROWS
     costs, reference = costs_of(made, states), reference_of(states)
     unbound = model_selector("auto", made, ALL)
-    plan = with_cost_to_go(unbound.in_costs, N, M, reference)
-    _, seconds = rehearse(plan, unbound.in_costs, N, M, reference)
+    plan = with_cost_to_go(unbound.by_model, N, M, reference)
+    _, seconds = rehearse(plan, unbound.by_model, N, M, reference)
     assert seconds == pytest.approx(least_seconds(costs, states), rel=1e-9)
     least = least_seconds(costs)
     assert least == pytest.approx(best_schedule(costs).seconds)
@@ -164,9 +164,9 @@ def test_where_one_place_is_best_thresholds_apply():
     down, up = (ALL[i] for i in selector.policy.schedule)
     assert (down.name, up.name) == ("TG", "BG")
     where = vertices, edges, reference_of(states)
-    plan = with_cost_to_go(selector.in_costs, *where)
-    _, by_rule = rehearse(selector.policy, selector.in_costs, *where)
-    _, by_plan = rehearse(plan, selector.in_costs, *where)
+    plan = with_cost_to_go(selector.by_model, *where)
+    _, by_rule = rehearse(selector.policy, selector.by_model, *where)
+    _, by_plan = rehearse(plan, selector.by_model, *where)
     assert by_rule <= by_plan
     assert by_rule == pytest.approx(least_seconds(costs_of(made, states)), rel=0.02)
     assert bound(made, states, "learned").policy.rule == MODEL

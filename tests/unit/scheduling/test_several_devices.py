@@ -14,18 +14,18 @@ from selector_levels import GPU, SPEEDS, START, model
 
 from hetero_bfs.devices.opencl import driver
 from hetero_bfs.devices.opencl.driver import choose_devices, list_devices
-from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, NUM_MIGRATION_COLUMNS, SWITCH
+from hetero_bfs.scheduling.device_policy import OPENCL, pack_policy
 from hetero_bfs.scheduling.model_selectors import model_selector
-from hetero_bfs.scheduling.named_selectors import make_objective_selector
-from hetero_bfs.scheduling.policy import OPENCL, ROW, choose, pack_policy
+from hetero_bfs.scheduling.policy import ROW, choose
 from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
 
 SEARCHES = """
 import json
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.check import raise_if_invalid, validate
+from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 
 edges = KroneckerEdges(9).materialise()
@@ -35,7 +35,7 @@ with hb.Engine(edges, device="all", threads=1) as engine:
         engine.set_selector(selector)
         for _ in range(2):
             result = engine.bfs(key)
-            raise_if_invalid(validate(edges, key, result.parent))
+            validate(edges, key, result.parent).raise_if_invalid()
         ran.append([trace.strategy for trace in result.traces])
     factors = sorted(engine.corrections)
     print(json.dumps([ran, [s.name for s in engine.candidates], factors, engine.notes]))
@@ -90,12 +90,6 @@ def test_which_devices_are_meant(four_devices, wanted, most, expected):
 def test_what_is_refused(four_devices, wanted, error, words):
     with pytest.raises(error, match=words):
         choose_devices(wanted, MOST_DEVICES)
-
-
-def test_joules_compare_one_device(trained):
-    trained(GPU)
-    with pytest.raises(ModelError, match="one OpenCL device; 2 were named"):
-        make_objective_selector("learned", GPU, available(2), "energy", others=[GPU])
 
 
 def test_a_device_is_predicted_by_its_own_model():

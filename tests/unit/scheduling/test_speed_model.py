@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from made_devices import CPU
 from made_models import model_json, ship
 
 from hetero_bfs.devices.machine import NO_DEVICE, SMALL_VERTICES, Tuning
@@ -13,10 +14,10 @@ from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
-    default_model,
     find_model,
     named_model,
     read_model,
+    similar_model,
     user_models_folder,
 )
 from hetero_bfs.scheduling.speed_model import FORMAT, Linear
@@ -341,17 +342,28 @@ def test_folder(monkeypatch):
 
 
 def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
-    def made(name, device):
-        return model_json(name) | {"about": {"machine": {"device": device}}}
+    def made(name, cores, *device):
+        found = dict(zip(("type", "compute_units"), device, strict=True)) if device else None
+        return model_json(name) | {"about": {"machine": {"cores": cores, "device": found}}}
 
-    cpu, gpu, none = made("a", {"type": "CPU"}), made("b", {"type": "GPU"}), made("c", None)
-    ship(monkeypatch, tmp_path, cpu, gpu, none)
-    assert default_model("GPU").name == "b"
-    assert default_model("CPU").name == "a"
-    assert default_model(None).name == "c"
-    assert default_model("ACCELERATOR").name == "a"
+    def name_for(kind, units=8):
+        return similar_model(replace(CPU, type=kind, compute_units=units)).name
+
+    monkeypatch.setattr(model_files, "usable_cores", lambda: 8)
+    ship(
+        monkeypatch,
+        tmp_path,
+        *(made("a", 2, "CPU", 2), made("b", 16, "GPU", 130), made("c", 4, "GPU", 10)),
+        *(made("d", 64), made("e", 4, "CPU", 8)),
+    )
+    assert name_for("GPU", 12) == "c"
+    assert name_for("GPU", 100) == "b"
+    assert name_for("CPU") == "e"
+    assert name_for("ACCELERATOR") == "e"
+    assert similar_model(None).name == "d"
+    assert similar_model(None, "GPU").name == "b", "of as similar ones the first by name"
     ship(monkeypatch, tmp_path)
-    assert default_model("GPU") is None
+    assert similar_model(None) is None
 
 
 def test_shipped_models_are_usable(monkeypatch):
@@ -366,6 +378,26 @@ def test_shipped_models_are_usable(monkeypatch):
         for migrations in (model.start, model.switch, model.convert):
             assert not has_device or set(migrations) == {"cpu", "device"}
         assert model.about["machine"]["cpu"]
+
+
+def test_parts_that_only_older_models_have_are_left_out():
+    """Watts, and the selectors that `auto` took."""
+    parts = {"power": {"watts": {"TX": 1.0}}, "auto": {"deep": {"selector": "learned"}}}
+    model = read_model(json.dumps(model_json("m") | parts), "m.json")
+    assert model.to_json() == model_json("m")
+
+
+def test_shipped_models_with_watts_are_read(monkeypatch):
+    with_watts = {
+        name
+        for name, file in model_files._shipped_files().items()
+        if "power" in json.loads(file.read_text())
+    }
+    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
+    assert with_watts <= {model.name for model in model_files.shipped_models()}
+    assert any(name.endswith("nvidia-h200") for name in with_watts)
+    for name in with_watts:
+        assert "power" not in find_model(*name.split("__")).to_json()
 
 
 @pytest.mark.parametrize("device", ["card", None])

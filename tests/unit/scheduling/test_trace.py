@@ -25,7 +25,10 @@ FEATURES = LevelFeatures(
     device_kind="cpu",
     representation="queue",
 )
-TRACE = LevelTrace(FEATURES, "BG", 0.002, 0.0005, 1e-6, 33, {"BG": 0.0021, "TC": 0.01}, "because")
+TRACE = LevelTrace(
+    FEATURES, "BG", 0.002, 0.0005, 1e-6, 33, {"BG": 0.0021, "TC": 0.01}, "because",
+    {"BG": 0.005, "TC": 0.012},
+)  # fmt: skip
 
 
 START = replace(FEATURES, level=0, frontier_edges=20, growth=1e12)
@@ -127,6 +130,7 @@ def test_row_has_every_feature_and_every_strategy():
     assert row["expected_found"] == FEATURES.expected_found
     assert (row["predicted_BG"], row["predicted_TC"]) == (0.0021, 0.01)
     assert [row[f"predicted_{name}"] for name in ("TG", "BC", "BGC")] == [""] * 3
+    assert (row["compared_BG"], row["compared_TC"], row["compared_BC"]) == (0.005, 0.012, "")
     measured = ("strategy", "seconds", "transfer_seconds", "select_seconds", "found_vertices")
     assert [row[name] for name in measured] == ["BG", 0.002, 0.0005, 1e-6, 33]
     assert row["reason"] == "because"

@@ -55,10 +55,10 @@ def test_masks():
 
 def test_settings_are_arguments_in_python_and_options_on_the_command_line():
     assert setting("max_alloc_bytes") == "max_alloc_bytes"
-    assert setting("optimize", "energy") == "optimize='energy'"
-    with naming_options({"max_alloc_bytes": "--max-alloc", "optimize": "--optimize"}):
+    assert setting("selector", "daga") == "selector='daga'"
+    with naming_options({"max_alloc_bytes": "--max-alloc", "selector": "--selector"}):
         assert setting("max_alloc_bytes") == "--max-alloc"
-        assert setting("optimize", "energy") == "--optimize energy"
+        assert setting("selector", "daga") == "--selector daga"
         assert setting("num_vertices", 3) == "num_vertices=3"  # which no option sets
     assert setting("device") == "device"
 

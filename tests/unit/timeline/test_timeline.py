@@ -32,7 +32,9 @@ from hetero_bfs.timeline.spans import read_rows, spans_of
 def level(number, strategy, kind, seconds=1e-4, moving=0.0, choosing=1e-6):
     features = LevelFeatures(number, 3, 40, 100, 900, 128, 1000, 2.5, kind, "queue")
     predicted = {"TC": 3e-5, "BC": 2e-5}
-    return LevelTrace(features, strategy, seconds, moving, choosing, 7, predicted, "10 us before")
+    compared = {"TC": 5e-5, "BC": 4e-5}
+    reason = "10 us before"
+    return LevelTrace(features, strategy, seconds, moving, choosing, 7, predicted, reason, compared)
 
 
 SEARCH = [
@@ -93,6 +95,7 @@ def test_runs_and_lanes_of_a_search():
     chosen = in_lane(spans, "choices")[0].details
     assert chosen["reason"] == "10 us before"
     assert chosen["predicted_ms_BC"] == pytest.approx(0.02)
+    assert chosen["compared_ms_BC"] == pytest.approx(0.04)
 
 
 def test_runs_of_programs_and_paths():

@@ -394,15 +394,6 @@ def copy_segments(segments, queue, target):
 
 
 @kernel(counted=False, inner=True)
-def list_segments(segments, queue, parent, pairs):
-    for s in range(segments[SEGMENT_COUNT, 0]):
-        source, place = segments[SEGMENT_START, s], segments[SEGMENT_VERTICES, s]
-        for i in range(segments[SEGMENT_VERTICES, s + 1] - place):
-            v = queue[source + i]
-            pairs[place + i, 0], pairs[place + i, 1] = v, parent[v]
-
-
-@kernel(counted=False, inner=True)
 def join_segments(arrays, which):
     """Join the segments of a queue and fill its offsets, as other strategies need it."""
     segments, queue = arrays.segments[which], arrays.queue[which]

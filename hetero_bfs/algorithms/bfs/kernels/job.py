@@ -30,15 +30,14 @@ the array at `ADDRESS` have 32 bits."""
     CONVERT,
     BLANK,
     INVALIDATE,
-    END,  # INVALIDATE, then BLANK
     CLEAR,
     RECEIVE,
     RESTORE,
     BLANK_DEPTHS,
     RESTORE_LEVELS,
     ALONE,  # not a phase: the master runs a small top-down level by itself
-) = range(16)
-NUM_TASKS = 16
+) = range(15)
+NUM_TASKS = 15
 
 OWNED = OWN
 """Whether the owners still hold the frontier in their own parts of the queue (expand.py)."""

@@ -480,24 +480,21 @@ def set_bits(bitmap, pairs):
 
 
 @kernel(counted=False, inner=True)
-def blank_or_invalidate(control, arrays, chunk, me):
-    """Invalidate stale parents, clear the bitmap, or both, for a chunk of the bitmap."""
+def blank_words(control, arrays, chunk, me):
     low, high = words_of(control, arrays, chunk)
-    visited = arrays.visited[control[job.VISITED]]
-    if control[job.TASK] != job.BLANK:
-        invalidate_stale_parents(low, high, visited, arrays.written, arrays.parent)
-    if control[job.TASK] != job.INVALIDATE:
-        visited[low:high] = 0
+    arrays.visited[control[job.VISITED]][low:high] = 0
     return job.NONE, job.NONE, job.NONE
 
 
 @kernel(counted=False, inner=True)
-def invalidate_stale_parents(low, high, visited, written, parent):
-    """Set the parents of unvisited vertices in words [low, high) to NO_VERTEX.
+def invalidate_words(control, arrays, chunk, me):
+    """Set the parents of unvisited vertices in a chunk of the bitmap to NO_VERTEX.
 
     Only vertices in the bitmap `written` may have parents of earlier searches. Afterwards `written`
     equals `visited`.
     """
+    low, high = words_of(control, arrays, chunk)
+    visited, written, parent = arrays.visited[control[job.VISITED]], arrays.written, arrays.parent
     for word in range(low, high):
         stale = written[word] & ~visited[word]
         while stale:
@@ -505,3 +502,4 @@ def invalidate_stale_parents(low, high, visited, written, parent):
             stale &= stale - ONE
         if written[word] != visited[word]:  # usually equal: then its line stays in all caches
             written[word] = visited[word]
+    return job.NONE, job.NONE, job.NONE

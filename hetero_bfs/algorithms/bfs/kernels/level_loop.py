@@ -13,11 +13,13 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
+    SEGMENT_COUNT,
+    SEGMENT_START,
+    SEGMENT_VERTICES,
     add_owners_segment,
     finish_queue,
     follow_tiny,
     join_segments,
-    list_segments,
     set_one_segment,
 )
 from hetero_bfs.algorithms.bfs.kernels.phases import (
@@ -43,11 +45,6 @@ _SCAN_WORDS = 4096  # minimum bitmap words per chunk, if most of them need no wo
 # Minimum per chunk and thread: the master scans this number of words before the workers come.
 _SCAN_WORDS_BY_THREAD = 512
 _RESTORED_VERTICES = 1 << 16  # in a chunk: sharing smaller ones is not faster
-
-# A control word that phases do not change: 0, or 1 plus the index of the bitmap that the last
-# search left blank. A search leaves a blank bitmap only if no other device took part in it: then
-# nothing writes to the bitmap until the next `start` takes it.
-_BLANK_BITMAP = DEFERRED + 1
 
 _advance = kernel(advance, counted=False, inner=True)
 _has_queue = kernel(has_queue, counted=False, inner=True)
@@ -112,19 +109,6 @@ def invalidate(control, arrays, state):
     share_words(control, arrays, state, job.INVALIDATE)
 
 
-@njit(inline="always")
-def _end(control, arrays, state):
-    """End a search in which no other device takes part.
-
-    Invalidates stale parents. If the search is over, it leaves a blank bitmap for the next one.
-    """
-    if _is_over(state):
-        share_words(control, arrays, state, job.END)
-        control[_BLANK_BITMAP] = 1 + np.int64(state[schema.VISITED_INDEX])
-    else:
-        invalidate(control, arrays, state)
-
-
 @kernel(counted=False)
 def restore_parents(control, arrays, address, num_vertices, narrow):
     """Fill the array of all old ids at an address with parents; see `fill_result`."""
@@ -164,18 +148,9 @@ def _share_vertices(control, arrays, task, count):
     share_out(control, arrays, task, size, max((count + size - 1) // size, 1))
 
 
-@njit(inline="always")
-def _blank(control, arrays, state):
-    if control[_BLANK_BITMAP]:
-        state[schema.VISITED_INDEX] = control[_BLANK_BITMAP] - 1
-        control[_BLANK_BITMAP] = 0
-    else:
-        share_words(control, arrays, state, job.BLANK)
-
-
 @kernel(counted=False)
 def start(control, arrays, source, state):
-    _blank(control, arrays, state)
+    share_words(control, arrays, state, job.BLANK)
     visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
     this = np.int64(state[schema.QUEUE_INDEX])
     visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
@@ -195,7 +170,7 @@ def start_at(control, arrays, sources, state):
 
     If control[MASKED] is set, the vertices of `arrays.mask` are ignored.
     """
-    _blank(control, arrays, state)
+    share_words(control, arrays, state, job.BLANK)
     this, degree, parent = np.int64(state[schema.QUEUE_INDEX]), arrays.degree, arrays.parent
     visited, mask = arrays.visited[np.int64(state[schema.VISITED_INDEX])], arrays.mask
     queue, offsets = arrays.queue[this], arrays.offsets[this]
@@ -231,32 +206,28 @@ def start_at(control, arrays, sources, state):
             arrays.found_list[i] = sources[i]
 
 
-@njit(inline="always")
-def _list_found(arrays, state, found):
-    if found == 0 or state[schema.FOUND_LISTED] < 0:
-        return
-    count = np.int64(state[schema.FOUND_LISTED])
-    if _has_queue(state) and count + found <= arrays.found_list.shape[0]:
-        this = np.int64(state[schema.QUEUE_INDEX])
-        list_segments(
-            arrays.segments[this], arrays.queue[this], arrays.parent, arrays.found_list[count:]
-        )
-        state[schema.FOUND_LISTED] = count + found
-    else:
-        state[schema.FOUND_LISTED] = -1
-
-
-@njit(inline="always")
-def _list_range(arrays, state, which, begin, end):
-    """Append the entries from `begin` to `end` of a queue to `found_list`; see `_list_found`."""
+@kernel(counted=False, inner=True)
+def list_found(arrays, state, which, begin, end):
+    """Append the entries from `begin` to `end` of a queue to `found_list`, or give up the list."""
     count, pairs = np.int64(state[schema.FOUND_LISTED]), arrays.found_list
-    if count + end - begin > pairs.shape[0]:
-        state[schema.FOUND_LISTED] = -1
+    if count < 0:
         return
-    for i in range(end - begin):
+    after = count + end - begin
+    state[schema.FOUND_LISTED] = after if after <= pairs.shape[0] else -1
+    for i in range(end - begin if after <= pairs.shape[0] else 0):
         v = arrays.queue[which][begin + i]
         pairs[count + i, 0], pairs[count + i, 1] = v, arrays.parent[v]
-    state[schema.FOUND_LISTED] = count + end - begin
+
+
+@njit(inline="always")
+def _list_frontier(arrays, state):
+    """Append the vertices that a level found to `found_list`; a bitmap does not list them."""
+    this = np.int64(state[schema.QUEUE_INDEX])
+    segments = arrays.segments[this]
+    for s in range(segments[SEGMENT_COUNT, 0]):
+        begin = segments[SEGMENT_START, s]
+        size = segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
+        list_found(arrays, state, this, begin, begin + size)
 
 
 @njit(inline="always")
@@ -269,7 +240,11 @@ def _run_level(control, arrays, row, state, records):
     record[schema.EDGES_SCANNED] = scanned
     if control[job.OWNED] and not _may_wait(control, arrays, state, records.shape[0]):
         _resolve_deferred(control, arrays, state, records)
-    _list_found(arrays, state, np.int64(record[schema.FOUND_VERTICES]))
+    if state[schema.FOUND_LISTED] >= 0 and record[schema.FOUND_VERTICES] > 0:
+        if _has_queue(state):
+            _list_frontier(arrays, state)
+        else:
+            state[schema.FOUND_LISTED] = -1
     if state[schema.TARGET] > 0:
         target = np.int64(state[schema.TARGET]) - 1
         visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
@@ -322,9 +297,7 @@ def _run_tiny_levels(arrays, policy, state, records):
         left -= found
         unvisited -= more
     further = level - first - 1
-    if state[schema.FOUND_LISTED] >= 0:
-        listed = np.int64(state[schema.FRONTIER_VERTICES])
-        _list_range(arrays, state, this, listed, end + found)
+    list_found(arrays, state, this, np.int64(state[schema.FRONTIER_VERTICES]), end + found)
     record[schema.FURTHER_LEVELS] = further
     state[schema.LEVEL] += further
     state[schema.MERGED] += further
@@ -391,6 +364,6 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
     if cpu_only:
         if state[schema.PLACE] == schema.NOWHERE:
             start(control, arrays, source, state)
-        _end(control, arrays, state)
+        invalidate(control, arrays, state)
     join(arrays, state)
     return ENDED

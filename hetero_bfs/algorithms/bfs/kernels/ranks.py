@@ -24,7 +24,7 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job, level
 from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found, reserve
-from hetero_bfs.algorithms.bfs.kernels.level_loop import convert
+from hetero_bfs.algorithms.bfs.kernels.level_loop import convert, list_found
 from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
 from hetero_bfs.ranks.partition import LINE_SHIFT
@@ -180,18 +180,9 @@ def receive(arrays, state, words, base, found, edges):
 
 
 @kernel(counted=False)
-def list_found(arrays, state, found):
-    """Append all vertices that a level found to the found list; without room, give up the list."""
-    listed, queue = (
-        np.int64(state[schema.FOUND_LISTED]),
-        arrays.queue[1 - np.int64(state[schema.QUEUE_INDEX])],
-    )
-    fits = listed + found <= arrays.found_list.shape[0]
-    state[schema.FOUND_LISTED] = listed + found if fits else -1
-    for i in range(found if fits else 0):
-        v = queue[i]
-        arrays.found_list[listed + i, 0] = v
-        arrays.found_list[listed + i, 1] = arrays.parent[v]
+def list_level(arrays, state, found):
+    """Append all vertices that a level found to the found list."""
+    list_found(arrays, state, 1 - np.int64(state[schema.QUEUE_INDEX]), 0, found)
 
 
 _advance = kernel(advance, counted=False, inner=True)

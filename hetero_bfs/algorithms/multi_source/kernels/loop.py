@@ -24,6 +24,8 @@ RECORD_STRATEGY, RECORD_VERTICES, RECORD_EDGES, RECORD_SECONDS = range(4)
 
 PULLS, PUSHES, BOTH = range(3)
 
+PHASES = phases.PHASES
+
 MOST_LEVELS = phases.PLANES + phases.SEGMENTS
 """Most levels of one call of `run_planes`."""
 

@@ -8,9 +8,9 @@
  *
  * `now` is the state of a step:
  *
- *     STEP            DONE, RELAX, ACTIVE, SELECT, FIND or PULL
+ *     STEP            DONE, RELAX, ACTIVE, SELECT, FIND or PULL_LISTS
  *     COUNT           entries of the list that the step reads
- *     IS_FULL         whether vertices relax all their edges at once
+ *     STRATEGY        of the window: PREFIX or FULL
  *     START, END      the window
  *     QUEUE_SIDE, ACTIVE_SIDE     which half of each list is read
  *     LISTED          entries of the list of active vertices
@@ -28,7 +28,7 @@
 
 #define ARGUMENTS                                                                                  \
     LISTS, BACKWARD, SEARCH, __global long *saved, __global long *records, const uint most_records, \
-        const uint source, const int is_full, const WEIGHT prefix_width, const WEIGHT full_width,  \
+        const uint source, const int strategy, const WEIGHT prefix_width, const WEIGHT full_width,  \
         const float step_cost, const float window_cost, const float edge_cost,                     \
         const float leaving_cost
 
@@ -51,7 +51,7 @@ static void open_window(BITS start, WEIGHT width, __local long *now)
 }
 
 /* Fill the arrays and the first `now`. */
-static void reset(uint first, uint stride, const uint source, const int is_full, const WEIGHT width,
+static void reset(uint first, uint stride, const uint source, const int strategy, const WEIGHT width,
                   ulong edges, __local long *now, SEARCH)
 {
     for (uint v = first; v < n; v += stride) {
@@ -72,7 +72,7 @@ static void reset(uint first, uint stride, const uint source, const int is_full,
         now[STATUS] = RUNNING;
         now[COUNT] = now[ROUND] = 1;
         now[SOURCE] = source;
-        now[IS_FULL] = is_full;
+        now[STRATEGY] = strategy;
         now[UNSETTLED] = edges;
         open_window(0, width, now);
         now[BEGAN] = read_clock();
@@ -116,7 +116,7 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, flo
         now[STATUS] = now[BEYOND] ? OVERFLOWED : ENDED;
         return;
     }
-    if (now[IS_FULL] && now[LOST] > leaving_cost + edge_cost * now[UNSETTLED]) {
+    if (now[STRATEGY] == FULL && now[LOST] > leaving_cost + edge_cost * now[UNSETTLED]) {
         now[START] = lowest;
         now[STEP] = DONE;
         now[STATUS] = MOVED;
@@ -124,8 +124,8 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, flo
     }
     now[WINDOW]++;
     now[ROUND]++;
-    open_window(lowest, now[IS_FULL] ? full_width : prefix_width, now);
-    now[STEP] = now[IS_FULL] ? SELECT : ACTIVE;
+    open_window(lowest, now[STRATEGY] == FULL ? full_width : prefix_width, now);
+    now[STEP] = now[STRATEGY] == FULL ? SELECT : ACTIVE;
     now[COUNT] = now[LISTED];
 }
 
@@ -145,11 +145,11 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, float s
         now[ACTIVE_SIDE] ^= 1;
         now[LISTED] = now[COUNT] = kept[KEPT];
         now[WINDOW]++;
-        now[STEP] = PULL;
-    } else if (done == PULL) {
+        now[STEP] = PULL_LISTS;
+    } else if (done == PULL_LISTS) {
         now[VERTICES] = now[LISTED];
         now[STEPS] = 1;
-        record(PULL_ONCE, now, records, most_records);
+        record(PULL, now, records, most_records);
         next_window(lowest, prefix_width, full_width, edge_cost, leaving_cost, now);
     } else {
         now[LEFT] += step[LEFT_OVER];
@@ -164,9 +164,9 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, float s
             return;
         }
         note_loss(step_cost, window_cost, edge_cost, now);
-        record(now[IS_FULL] ? FULL : PREFIX, now, records, most_records);
-        if (!now[IS_FULL] && now[LEFT] > now[UNSETTLED]) {
-            now[IS_FULL] = 1;
+        record(now[STRATEGY], now, records, most_records);
+        if (now[STRATEGY] == PREFIX && now[LEFT] > now[UNSETTLED]) {
+            now[STRATEGY] = FULL;
             now[WINDOW]++;
             now[COUNT] = n;
             now[STEP] = FIND;
@@ -221,8 +221,8 @@ __kernel void search(ARGUMENTS, volatile __global uint *sync, __global uint *cel
             saved[STATUS] = passed ? ENDED : FAILED;
         return;
     }
-    reset(get_global_id(0), get_global_size(0), source, is_full,
-          is_full ? full_width : prefix_width, indptr[n], now, SEARCH_NAMES);
+    reset(get_global_id(0), get_global_size(0), source, strategy,
+          strategy == FULL ? full_width : prefix_width, indptr[n], now, SEARCH_NAMES);
     bool goes_on = GRID_BARRIER(counters);
     while (goes_on && now[STEP] != DONE) {
         volatile __global ulong *chunks =
@@ -235,7 +235,7 @@ __kernel void search(ARGUMENTS, volatile __global uint *sync, __global uint *cel
             mine.sums[0] = found;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (goes_on && mine.sums[0]) {
-            if (now[STEP] == PULL)
+            if (now[STEP] == PULL_LISTS)
                 pull_chunks(group, groups, &mine, BACKWARD_NAMES, SEARCH_NAMES);
             else
                 relax_chunks(group, groups, &mine, LISTS_NAMES, SEARCH_NAMES);
@@ -282,8 +282,8 @@ STEP_KERNEL(pull_long, pull_chunks(group, groups, &mine, BACKWARD_NAMES, SEARCH_
 __kernel void start(ARGUMENTS)
 {
     __local long now[NOW_WORDS];
-    reset(get_global_id(0), get_global_size(0), source, is_full, is_full ? full_width : prefix_width,
-          indptr[n], now, SEARCH_NAMES);
+    reset(get_global_id(0), get_global_size(0), source, strategy,
+          strategy == FULL ? full_width : prefix_width, indptr[n], now, SEARCH_NAMES);
     if (get_global_id(0) == 0)
         copy_words(now, saved);
 }

@@ -17,7 +17,7 @@ from hetero_bfs.algorithms.sssp.kernels.phases import (
     settle,
 )
 from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, push_item, share
-from hetero_bfs.graph.weighted_lists import FULL, PREFIX, PULL_ONCE
+from hetero_bfs.graph.weighted_lists import Strategy
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
@@ -25,6 +25,8 @@ STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 """Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""
 
 RECORD_WIDTH = 6
+
+PREFIX, FULL, PULL = (int(one) for one in Strategy)
 
 PLANNED_BUCKETS = 8
 """Buckets of a window of the planned width, which is the first width after a pull."""
@@ -94,7 +96,7 @@ def _next_round(control, arrays, task, blocks):
 def _turn_list(control, arrays):
     """Switch to the written list: of active vertices, or the far pile."""
     control[phases.ACTIVE] = 1 - control[phases.ACTIVE]
-    control[phases.PILE_BLOCKS], control[phases.PILE] = close_list(
+    control[phases.LISTED_BLOCKS], control[phases.LISTED] = close_list(
         arrays, phases.KEPT, arrays.active_blocks
     )
 
@@ -105,9 +107,9 @@ def _relax_window(control, arrays):
 
     Returns vertices and edges relaxed, edges left, edges of new vertices, and the number of queues.
     """
-    vertices, steps = control[phases.PILE], 0
+    vertices, steps = control[phases.LISTED], 0
     (scanned, left, fresh), (blocks, queued) = _next_round(
-        control, arrays, _RELAX_ACTIVE, control[phases.PILE_BLOCKS]
+        control, arrays, _RELAX_ACTIVE, control[phases.LISTED_BLOCKS]
     )
     while blocks:
         vertices += queued
@@ -134,7 +136,7 @@ def _settle_window(control, arrays, n, before):
     `before` is the number of vertices of the previous window. If it is large, more threads take
     part than the far pile keeps busy: they can get vertices that the others find.
     """
-    worth = max(control[phases.PILE], before // _FOUND_FROM_ONE)
+    worth = max(control[phases.LISTED], before // _FOUND_FROM_ONE)
     parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
     scanned, vertices, _ = share(control, arrays, _SETTLE, parts, 1)
     _turn_list(control, arrays)
@@ -203,14 +205,14 @@ def _go_on(control, arrays, source, waiting, start):
 
 
 @kernel(counted=False)
-def search(control, arrays, source, waiting, start, widths, is_full, records):
+def search(control, arrays, source, waiting, start, widths, strategy, records):
     """Find the distances from `source` (a new id), or continue another search.
 
     To continue, `waiting`, uint32, has the vertices that wait in that search, and `start` is a
     lower limit of their distances; for a new search `waiting` is empty and `start` 0. `widths`,
-    float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `is_full`: FULL from
-    the start. `records`, float64 (any, RECORD_WIDTH), gets a row for each window and each pull; the
-    last row sums up all that do not fit.
+    float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `strategy` is that
+    of the first window. `records`, float64 (any, RECORD_WIDTH), gets a row for each window and each
+    pull; the last row sums up all that do not fit.
 
     Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
@@ -223,8 +225,8 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
     vertices = phases.ZERO
     while start < arrays.window[phases.INFINITY] and not _is_beyond(arrays):
         began, left, steps = clock_seconds(), phases.ZERO, 1
-        _open_window(arrays, start, widths[1] * buckets if is_full else widths[0])
-        if is_full:
+        _open_window(arrays, start, widths[1] * buckets if strategy == FULL else widths[0])
+        if strategy == FULL:
             control[phases.BUCKETS] = buckets
             vertices, scanned = _settle_window(control, arrays, n, vertices)
             buckets = _next_buckets(buckets, vertices, arrays.threads)
@@ -232,18 +234,17 @@ def search(control, arrays, source, waiting, start, widths, is_full, records):
             vertices, scanned, left, fresh, steps = _relax_window(control, arrays)
             unsettled_edges -= fresh
         ended = clock_seconds()
-        strategy = FULL if is_full else PREFIX
         rows = _record(records, rows, start, strategy, vertices, scanned, steps, ended - began)
-        if not is_full and left > unsettled_edges:
-            is_full, buckets = True, PLANNED_BUCKETS
+        if strategy == PREFIX and left > unsettled_edges:
+            strategy, buckets = FULL, PLANNED_BUCKETS
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
             _turn_list(control, arrays)
             _forget_lowest(arrays)
-            unsettled = control[phases.PILE]
-            scanned, _, _ = share(control, arrays, _PULL, control[phases.PILE_BLOCKS], 1)
+            unsettled = control[phases.LISTED]
+            scanned, _, _ = share(control, arrays, _PULL, control[phases.LISTED_BLOCKS], 1)
             _turn_list(control, arrays)
             began, ended = ended, clock_seconds()
-            rows = _record(records, rows, start, PULL_ONCE, unsettled, scanned, 1, ended - began)
+            rows = _record(records, rows, start, PULL, unsettled, scanned, 1, ended - began)
         start = _least_waiting(arrays)
     # An aborted search leaves items behind; this makes the lists empty for the next search.
     close_list(arrays, phases.KEPT, arrays.active_blocks)

@@ -195,7 +195,7 @@ static OFFSET run_end(OFFSET k, OFFSET last, BITS from, BITS limit, __global con
  * PREFIX, a vertex with more edges joins the list of active vertices. */
 static OFFSET take_run(uint u, uint *length, __local const long *now, Counts *counts, LISTS, SEARCH)
 {
-    const bool is_full = now[IS_FULL];
+    const bool is_full = now[STRATEGY] == FULL;
     const OFFSET first = indptr[u], last = indptr[u + 1];
     const BITS from = PEEK(distance + u), before = relaxed[u];
     OFFSET k = first, stop = last;

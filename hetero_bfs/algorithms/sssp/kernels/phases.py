@@ -69,9 +69,9 @@ of buckets."""
 QUEUE, ACTIVE = ITEMS + 1, ITEMS + 2
 """Words of a job: which queue and which list of active vertices are read."""
 
-SOURCE, ROUND, BUCKETS, PILE, PILE_BLOCKS = range(OWN, OWN + 5)
+SOURCE, ROUND, BUCKETS, LISTED, LISTED_BLOCKS = range(OWN, OWN + 5)
 """Words that phases keep: the source, the number of the round, the buckets of a window, and the
-numbers of items and blocks in the far pile."""
+numbers of items and blocks in the list of active vertices, or the far pile."""
 
 START, END, INFINITY = range(3)
 
@@ -223,44 +223,54 @@ def find_unsettled(control, arrays, chunk, me):
     return ZERO, ZERO, ZERO
 
 
+@njit(inline="always")
+def best_by_settled(arrays, v, settled, infinity):
+    """Return the best distance of `v`, its own or one by a neighbour below `settled`.
+
+    Also returns the edges scanned, and whether a sum exceeds the type. Distances are at least 0. So
+    if the weight of an edge is at least the best distance, later edges are not needed.
+    """
+    distance, order = arrays.distance, arrays.backward_order
+    neighbours, weights = arrays.backward_neighbours, arrays.backward_weights
+    first = np.int64(arrays.backward_indptr[v])
+    last = np.int64(arrays.backward_indptr[v + 1])
+    best, is_beyond, k = distance[v], False, first
+    while k < last:
+        at = first + np.int64(order[k]) if arrays.is_directed != 0 else k
+        if weights[at] >= best:
+            break
+        before = distance[neighbours[at]]
+        if before < settled:
+            candidate = before + weights[at]
+            if candidate < best:
+                best = distance.dtype.type(candidate)
+            elif candidate >= infinity:
+                is_beyond = True
+        k += 1
+    return best, k - first, is_beyond
+
+
 @kernel(counted=False, inner=True)
 def pull(control, arrays, chunk, me):
     """Give unsettled vertices the best distance by a settled neighbour; return edges scanned.
 
-    Distances are at least 0. So if the weight of an edge is at least the best distance, later edges
-    are not needed. The vertices that have been reached form the far pile. A vertex that has not
-    must not be on it: relaxing would put it there a second time.
+    The vertices that have been reached form the far pile. A vertex that has not must not be on it:
+    relaxing would put it there a second time.
     """
     begin, end = block_of(arrays.active_blocks, chunk)
-    distance, settled = arrays.distance, arrays.window[END]
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights = arrays.backward_weights
-    infinity = arrays.window[INFINITY]
-    order, is_directed = arrays.backward_order, arrays.is_directed != 0
+    settled, infinity = arrays.window[END], arrays.window[INFINITY]
     items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
     pile_at = arrays.cursor[me, KEPT]
     scanned = ZERO
     for i in range(begin, end):
         v = items[i]
-        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
-        best = distance[v]
-        k = first
-        while k < last:
-            at = first + np.int64(order[k]) if is_directed else k
-            if weights[at] >= best:
-                break
-            before = distance[neighbours[at]]
-            if before < settled:
-                candidate = before + weights[at]
-                if candidate < best:
-                    best = distance.dtype.type(candidate)
-                elif candidate >= infinity:
-                    arrays.counters[OVERFLOW, 0] = 1
-            k += 1
-        scanned += k - first
+        best, edges, is_beyond = best_by_settled(arrays, v, settled, infinity)
+        scanned += edges
+        if is_beyond:
+            arrays.counters[OVERFLOW, 0] = 1
         arrays.listed[v] = OFF if best == infinity else ON
         if best < infinity:
-            distance[v] = best
+            arrays.distance[v] = best
             pile_at = push_item(arrays, KEPT, pile, pile_at, v, me)
             note_lowest(arrays, me, best)
     arrays.cursor[me, KEPT] = pile_at
@@ -421,11 +431,11 @@ def _put_share(control, arrays, part, me, far_at, scale):
     """
     items, pile = arrays.active[control[ACTIVE]], arrays.active[1 - control[ACTIVE]]
     stop, infinity = arrays.window[END], arrays.window[INFINITY]
-    first = control[PILE] * part // control[ITEMS]
-    last = control[PILE] * (part + 1) // control[ITEMS]
+    first = control[LISTED] * part // control[ITEMS]
+    last = control[LISTED] * (part + 1) // control[ITEMS]
     before = ZERO
     for owner in range(arrays.threads):
-        for position in range(owner, control[PILE_BLOCKS], arrays.threads):
+        for position in range(owner, control[LISTED_BLOCKS], arrays.threads):
             begin, end = block_of(arrays.active_blocks, position)
             for i in range(begin + max(first - before, 0), min(begin + last - before, end)):
                 v = np.int64(items[i])

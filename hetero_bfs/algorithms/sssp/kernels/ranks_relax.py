@@ -17,8 +17,8 @@ their order by weight.
     position    uint32 (own,)       number of entries that it relaxed then
     queue       uint32 (own,)       ring of own vertices whose distance fell within the window
     queued      uint8 (own,)        whether a vertex is in the ring
-    pile        uint32 (own,)       vertices with edges for later windows, or that are beyond
-    piled       uint8 (own,)        whether a vertex is in the pile
+    active      uint32 (own,)       vertices with edges for later windows, or that are beyond
+    listed      uint8 (own,)        whether a vertex is in `active`
     outbox      uint32 (columns,)   columns of other ranks whose distance fell
     noted       uint8 (columns,)    whether a column is in `outbox`
     window      D (2,)              END, INFINITY
@@ -31,16 +31,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from hetero_bfs.algorithms.sssp.kernels.phases import best_by_settled
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
 
 END, INFINITY = range(2)
 
-HEAD, QUEUED, PILED, OUTBOX, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
-"""Items of `counts`: start and length of the ring; lengths of `pile` and of `outbox`; entries left
-of vertices that relaxed some, and entries of all other vertices; the source's own number, or -1;
-whether a distance exceeds the type."""
+HEAD, QUEUED, LISTED, OUTBOX, LEFT, UNSETTLED, SOURCE, OVERFLOW = range(8)
+"""Items of `counts`: start and length of the ring; lengths of `active` and of `outbox`; entries
+left of vertices that relaxed some, and entries of all other vertices; the source's own number, or
+-1; whether a distance exceeds the type."""
 
 _AHEAD = 8  # vertices whose neighbour lists are prefetched
 _ON, _OFF = np.uint8(1), np.uint8(0)
@@ -52,7 +53,7 @@ def begin(arrays, source):
     arrays.distance[:] = arrays.window[INFINITY]
     arrays.relaxed[:] = -1
     arrays.queued[:] = _OFF
-    arrays.piled[:] = _OFF
+    arrays.listed[:] = _OFF
     arrays.noted[:] = _OFF
     arrays.counts[:] = 0
     arrays.counts[SOURCE] = source
@@ -60,15 +61,15 @@ def begin(arrays, source):
     arrays.lowest[0] = arrays.window[INFINITY]
     if source >= 0:
         arrays.distance[source] = arrays.lowest[0] = 0
-        _put_on_pile(arrays, source)
+        _list_active(arrays, source)
 
 
 @njit(inline="always")
-def _put_on_pile(arrays, v):
-    if arrays.piled[v] == _OFF:
-        arrays.piled[v] = _ON
-        arrays.pile[arrays.counts[PILED]] = v
-        arrays.counts[PILED] += 1
+def _list_active(arrays, v):
+    if arrays.listed[v] == _OFF:
+        arrays.listed[v] = _ON
+        arrays.active[arrays.counts[LISTED]] = v
+        arrays.counts[LISTED] += 1
 
 
 @njit(inline="always")
@@ -83,12 +84,12 @@ def _queue(arrays, v):
 
 @njit(inline="always")
 def _has_fallen(arrays, v):
-    """Put an own vertex whose distance fell into the queue, or beyond the window onto the pile."""
+    """Put an own vertex whose distance fell into the queue, or beyond the window into `active`."""
     if arrays.distance[v] < arrays.window[END]:
         _queue(arrays, v)
     else:
         arrays.lowest[0] = min(arrays.lowest[0], arrays.distance[v])
-        _put_on_pile(arrays, v)
+        _list_active(arrays, v)
 
 
 @njit(inline="always")
@@ -138,29 +139,29 @@ def _relax(arrays, u, limit):
 
 
 @kernel(counted=False)
-def relax_pile(arrays, end, is_full):
-    """Begin a window: relax the vertices of the pile within it, then those they reach.
+def relax_active(arrays, end, is_full):
+    """Begin a window: relax the active vertices within it, then those they reach.
 
     Returns vertices and edges relaxed.
     """
     arrays.window[END] = end
     arrays.lowest[0] = arrays.window[INFINITY]
     limit = arrays.window[INFINITY] if is_full else end
-    waiting, vertices, edges = arrays.counts[PILED], np.int64(0), np.int64(0)
-    arrays.counts[PILED] = 0
+    waiting, vertices, edges = arrays.counts[LISTED], np.int64(0), np.int64(0)
+    arrays.counts[LISTED] = 0
     for i in range(waiting):
-        u = np.int64(arrays.pile[i])
-        arrays.piled[u] = _OFF
+        u = np.int64(arrays.active[i])
+        arrays.listed[u] = _OFF
         reached = arrays.distance[u]
         if reached >= end:
             arrays.lowest[0] = min(arrays.lowest[0], reached)
-            _put_on_pile(arrays, u)
+            _list_active(arrays, u)
         elif arrays.relaxed[u] != reached or not is_full:
             scanned, is_left = _relax(arrays, u, limit)
             vertices += 1
             edges += scanned
             if is_left:
-                _put_on_pile(arrays, u)
+                _list_active(arrays, u)
     more = relax_queue(arrays, is_full)
     return vertices + more[0], edges + more[1]
 
@@ -187,7 +188,7 @@ def relax_queue(arrays, is_full):
         vertices += 1
         edges += scanned
         if is_left:
-            _put_on_pile(arrays, u)
+            _list_active(arrays, u)
     return vertices, edges
 
 
@@ -217,39 +218,25 @@ def take_in(arrays, numbers, messages):
 def pull(arrays):
     """Give own vertices beyond the window the best distance by a neighbour within it.
 
-    The distances of all ranks must be known. Afterwards the pile has the reached vertices beyond
+    The distances of all ranks must be known. Afterwards `active` has the reached vertices beyond
     the window. Returns the vertices that scanned edges, and these edges.
     """
-    distance, settled, infinity = arrays.distance, arrays.window[END], arrays.window[INFINITY]
-    indptr, neighbours = arrays.backward_indptr, arrays.backward_neighbours
-    weights, order, is_directed = arrays.backward_weights, arrays.backward_order, arrays.is_directed
-    arrays.counts[PILED] = 0
-    arrays.piled[:] = _OFF
+    settled, infinity = arrays.window[END], arrays.window[INFINITY]
+    arrays.counts[LISTED] = 0
+    arrays.listed[:] = _OFF
     arrays.lowest[0] = infinity
     vertices, edges = np.int64(0), np.int64(0)
     for v in range(arrays.searched):
-        best = distance[v]
-        if best < settled:
+        if arrays.distance[v] < settled:
             continue
-        first, last = np.int64(indptr[v]), np.int64(indptr[v + 1])
+        best, scanned, is_beyond = best_by_settled(arrays, v, settled, infinity)
+        arrays.counts[OVERFLOW] |= np.int64(is_beyond)
         vertices += 1
-        edges -= first
-        k = first
-        while k < last:
-            at = first + np.int64(order[k]) if is_directed else k
-            if weights[at] >= best:
-                break
-            before = distance[neighbours[at]]
-            if before < settled:
-                reached = distance.dtype.type(before + weights[at])
-                best = min(best, reached)
-                arrays.counts[OVERFLOW] |= np.int64(reached >= infinity)
-            k += 1
-        edges += k
+        edges += scanned
         if best < infinity:
-            distance[v] = best
+            arrays.distance[v] = best
             arrays.lowest[0] = min(arrays.lowest[0], best)
-            _put_on_pile(arrays, v)
+            _list_active(arrays, v)
     return vertices, edges
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.scheduling import program_rule
-from hetero_bfs.scheduling.program_rule import expect_iterations, lone_costs
+from hetero_bfs.scheduling import program_decision
+from hetero_bfs.scheduling.program_decision import expect_iterations, lone_costs
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION = (
     3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0,
@@ -36,7 +36,7 @@ def test_pulls_cost_by_vertices_edges_and_misses():
 
 
 def test_costs_have_places_of_their_own():
-    of_two_places = 2 * (program_rule.ITERATION_COST + 1)
-    assert of_two_places == program_rule.MIGRATION == 2 * program_rule.OTHER
-    assert sorted(program_rule.OPENCL.values()) == sorted(set(program_rule.OPENCL.values()))
-    assert lone_costs(COSTS)[program_rule.CHANGES_PER_EDGE] == 1.0
+    of_two_places = 2 * (program_decision.ITERATION_COST + 1)
+    assert of_two_places == program_decision.MIGRATION == 2 * program_decision.OTHER
+    assert sorted(program_decision.OPENCL.values()) == sorted(set(program_decision.OPENCL.values()))
+    assert lone_costs(COSTS)[program_decision.CHANGES_PER_EDGE] == 1.0

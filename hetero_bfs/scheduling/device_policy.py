@@ -1,0 +1,108 @@
+"""A policy on a device: its numbers in one array, and its functions in OpenCL C (policy.cl)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hetero_bfs.scheduling.columns import (
+    CONVERT,
+    NUM_COLUMNS,
+    NUM_MIGRATION_COLUMNS,
+    SWITCH,
+    expectations,
+    fill_columns,
+    found_share,
+    share_left,
+)
+from hetero_bfs.scheduling.policy import (
+    DIRECTION,
+    FIXED,
+    LEAST_ALIKE,
+    LEAST_SECONDS,
+    MODEL,
+    MOST_ALIKE,
+    MOST_CANDIDATES,
+    MOST_COST_TO_GO_ROWS,
+    SPEEDS,
+    VARIANT,
+    Policy,
+    choose_direction,
+    is_faster_bottom_up,
+    is_near,
+    steps_of,
+)
+from hetero_bfs.scheduling.schema import DEVICE, HOST, is_dense_push, size_of, was_bottom_up
+
+_PACKED_NUMBERS = (
+    "RULE",
+    "CANDIDATES",
+    "SCHEDULE_SIZE",
+    "INTERVAL",
+    "COST_TO_GO_ROWS",
+    "ALPHA",
+    "BETA",
+    "NUM_VERTICES",
+    "NUM_EDGES",
+    "MEAN_DEGREE",
+)
+"""The first items of a packed policy; migrations, candidates and the rest follow."""
+
+OPENCL = {
+    **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
+    "FIXED": FIXED,
+    "DIRECTION": DIRECTION,
+    "MODEL": MODEL,
+    "SPEEDS": SPEEDS,
+    "LEAST_ALIKE": LEAST_ALIKE,
+    "MOST_ALIKE": MOST_ALIKE,
+    "LEAST_SECONDS": LEAST_SECONDS,
+    "MOST_CANDIDATES": MOST_CANDIDATES,
+    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
+    "SWITCH": SWITCH,
+    "CONVERT": CONVERT,
+}
+"""Numbers shared with policy.cl (built_programs.py)."""
+
+FUNCTIONS = (
+    *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
+    *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
+)
+KINDS = {"columns": "__local float *", "state": "const float *"}
+"""Functions that policy.cl calls (twins.py), and the arrays among their parameters."""
+
+
+def pack_policy(
+    policy: Policy, num_vertices: int, num_edges: int, interval: int, place: int = DEVICE
+) -> npt.NDArray[np.float32]:
+    """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
+
+    `place` is the number of the device. A device knows only itself and the host, so the seconds of
+    a switch to another device are added to that device's candidates. After the candidates there is
+    room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies that many.
+    """
+    named = {
+        "RULE": policy.rule,
+        "CANDIDATES": policy.places.size,
+        "SCHEDULE_SIZE": policy.schedule.size,
+        "INTERVAL": interval,
+        "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
+        "ALPHA": policy.alpha,
+        "BETA": policy.beta,
+        "NUM_VERTICES": num_vertices,
+        "NUM_EDGES": num_edges,
+        "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
+    }
+    numbers = [named[name] for name in _PACKED_NUMBERS]
+    traits = (policy.places == place, policy.top_down, policy.traits[:, VARIANT])
+    weights = policy.weights.copy()
+    elsewhere = (policy.places != place) & (policy.places != HOST)
+    further = policy.migrations[SWITCH, policy.places[elsewhere]]
+    weights[:, elsewhere, :NUM_MIGRATION_COLUMNS] += further
+    candidates = np.zeros((MOST_CANDIDATES, 2 * NUM_COLUMNS + len(traits)))
+    candidates[: policy.places.size] = np.column_stack((*weights, *traits))
+    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
+    padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
+    migrations = policy.migrations[:, [HOST, place]]
+    parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
+    return np.concatenate(parts).astype(np.float32)

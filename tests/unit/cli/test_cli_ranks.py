@@ -1,0 +1,66 @@
+"""`hetero-bfs bfs` and `sssp` on simulated ranks, beside one process."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from cli_runs import one_line, run
+
+import hetero_bfs as hb
+from hetero_bfs.cli import algorithms
+from hetero_bfs.graph.io.registry import write
+from hetero_bfs.ranks.communicator import run_ranks
+
+
+@pytest.fixture
+def on_ranks(monkeypatch):
+    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
+    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "k.hbg"
+    write(hb.CSRGraph.from_edge_source(hb.kronecker(8, weighted=True)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "what"),
+    [("bfs", "--levels", "level"), ("sssp", "--out", "distance")],
+)
+def test_results_are_those_of_one_process(made, tmp_path, on_ranks, capsys, command, option, what):
+    out, report = tmp_path / "o.npy", tmp_path / "r.json"
+    assert run(command, made, "--source", 1, option, out, "--json", report) == 0
+    assert ", valid" in capsys.readouterr().out
+    expected = getattr(hb, command)(hb.load(made, weighted=command == "sssp"), 1)
+    np.testing.assert_array_equal(np.load(out), getattr(expected, what))
+    data = json.loads(report.read_text())
+    assert (data["source"], data["reached"], data["device"]) == (1, expected.reached, None)
+
+
+def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
+    assert run("bfs", made, "--source", 1, "-v", "--json", "-", "--dtype", "int32") == 0
+    captured = capsys.readouterr()
+    data = json.loads(captured.out)
+    assert (data["selector"], data["model"], data["corrections"]) == (None, None, {})
+    assert len(data["strategies"]) >= data["depth"] > 1
+    assert "selector none, device none\nlevel " in captured.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--selector", "daga"], "--selector needs a single process"),
+        (["--decision-interval", "2"], "--decision-interval needs a single process"),
+        (["--no-correction"], "--no-correction needs a single process"),
+        (["--mask", "m.txt"], "--mask needs a single process"),
+        (["--target", "3"], "leave out further sources, depth_limit, target"),
+        (["--source", "3"], "leave out further sources, depth_limit, target"),
+    ],
+)
+def test_what_ranks_refuse(made, on_ranks, capsys, options, words):
+    assert run("bfs", made, "--source", 1, *options) == 1
+    assert words in one_line(capsys)
