@@ -135,6 +135,13 @@ def _road() -> Any:
     return hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
 
 
+def _opening() -> None:
+    import hetero_bfs as hb
+
+    with hb.Engine(_graph(), **_engine_options) as engine:
+        engine.bfs(0)
+
+
 def _engines() -> None:
     import hetero_bfs as hb
 
@@ -210,6 +217,7 @@ def _graph500() -> None:
 
 
 _AT_FIRST_USE: dict[str, Callable[[], None]] = {
+    "opening": _opening,
     "graphs": _graphs,
     "weighted graphs": partial(_graphs, _WEIGHTS),
     "searches": _searches,

@@ -61,8 +61,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     has_workers = config.getoption("dist", "no") != "no" and bool(config.getoption("tx", None))
     if is_whole and has_workers and not config.option.collectonly:
-        # The first job runs alone. All others but two open an engine, so it is one that does.
-        list(warm_up(("Engine", "PathSearches", "graph500", "graphs", "PageRanks", "Colourings")))
+        jobs = "opening", "PathSearches", "Engine", "graph500", "graphs", "PageRanks", "Colourings"
+        list(warm_up(jobs))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects

@@ -59,7 +59,7 @@ class HostProgram(HostRun):
 
     def _common_fields(self) -> dict[str, Any]:
         """Return the fields that all programs share; loop.py declares them."""
-        from hetero_bfs.devices.cpu.thread_pool import most_blocks
+        from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
         from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
 
         plan, graph, threads = self.plan, self.graph, self.threads
@@ -80,6 +80,7 @@ class HostProgram(HostRun):
             "applies_in_pulls": int(plan.applies_in_pulls),
             "applies_in_pushes": int(plan.applies_in_pulls and plan.identity is None),
             "active": tuple(aligned_empty(-(-max(n, 1) // 64), np.uint64) for _ in range(2)),
+            "next": tuple(aligned_empty(blocks * BLOCK, np.uint32) for _ in range(2)),
             "activated": np.zeros((threads, 8), np.int64),
             "touched": np.zeros(searched, np.int32),
             "sums": np.zeros((chunks, max(len(plan.totals), 1))),
@@ -120,7 +121,6 @@ class HostProgram(HostRun):
             "changed": np.zeros(n, np.uint8),
             "is_directed": int(graph.forward.directed),
             "backward_order": np.zeros(1, np.uint32),
-            "next": tuple(aligned_empty(items, np.uint32) for _ in range(2)),
             "far": tuple(
                 aligned_empty(items if "priority" in plan.methods else 1, np.uint32)
                 for _ in range(2)
@@ -166,6 +166,17 @@ class HostProgram(HostRun):
     @cached_property
     def _kernels(self) -> Any:
         return host_module(self.plan, self._file)
+
+    def _link(self, struct: Any) -> None:
+        """Phases of loop.py see what the loop sees, so they are compiled once for all programs."""
+        from hetero_bfs.programs.kernels import loop
+        from hetero_bfs.support.parallel import chunk_address
+
+        common = self._visible(struct)
+        for task, function in self._phases().items():
+            is_common = function.py_func.__module__ == loop.__name__
+            arrays = common if is_common else struct
+            self.fields["work"][task] = chunk_address(function, arrays.numba_type)
 
     def _visible(self, struct: Any) -> Any:
         from hetero_bfs.support.parallel import Head

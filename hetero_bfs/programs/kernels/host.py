@@ -16,7 +16,7 @@ Arrays in addition to those of loop.py (n vertices; vertices below `searched` ha
     first       uint32 (searched,)  the first neighbour along incoming edges, v itself if none
     waiting     int8 (searched,)    whether a vertex is in FAR: NOT_LISTED, WAITING, or RUN (it is
                                     listed but has run since)
-    next, far   pairs of lists; one list is read, the other one written
+    far         pair of lists, as `next`
     touched_items   the list TOUCHED
     changed     uint8 (n,)          1 if the vertex's state was written, if the run has TRACKS
 """
@@ -48,15 +48,14 @@ from hetero_bfs.programs.kernels.adapters import (
     start,
     takes,
 )
+from hetero_bfs.programs.kernels.loop import take_lowest, written
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import (
-    atomic_or,
     bits_of,
     compare_and_swap,
     exchange,
     population_count,
     prefetch,
-    trailing_zeros,
     value_of,
 )
 
@@ -65,13 +64,7 @@ _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
 
 
-@njit(inline="always")
-def written(control, which):
-    """Return which array of a pair is written."""
-    return 1 - (control[loop.SIDES] >> which & 1)
-
-
-@njit(inline="always")
+@njit(forceinline=True)
 def is_due(control, arrays, v, far_at, me):
     """Return whether an active vertex is in the bucket, and the FAR cursor; list others in FAR."""
     if v >= arrays.searched:
@@ -91,7 +84,7 @@ def is_due(control, arrays, v, far_at, me):
     return True, far_at
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def activate(control, arrays, v, at, far_at, me):
     """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
@@ -99,12 +92,6 @@ def activate(control, arrays, v, at, far_at, me):
         return at, far_at, _ZERO
     at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
     return at, far_at, np.int64(arrays.degree[v])
-
-
-@njit(forceinline=True)
-def take_lowest(bits):
-    """Return the bits without the lowest one, and its position."""
-    return bits & (bits - np.uint64(1)), np.int64(trailing_zeros(bits))
 
 
 @kernel(counted=False, inner=True)
@@ -178,11 +165,11 @@ def _push(control, arrays, chunk, me):
         message = send(arrays, u, weights[0])
         for k in range(first, last):
             v = np.int64(neighbours[k])
-            if not receives(arrays, v):
+            if not receives(arrays, np.uint64(v)):
                 continue
             if WEIGHTED:
                 message = send(arrays, u, weights[k])
-            if not takes(arrays, v, message):
+            if not takes(arrays, np.uint64(v), message):
                 continue
             if not _APPLIES_IN_PUSHES and not merge(arrays, v, message):
                 continue
@@ -195,24 +182,13 @@ def _push(control, arrays, chunk, me):
                 continue
             if tracks:
                 arrays.changed[v] = 1
-            if apply(arrays, v, message, arrays.sums[0]):  # the program has no totals
+            if apply(arrays, np.uint64(v), message, arrays.sums[0]):  # no totals here
                 activated += 1
                 at, far_at, edges = activate(control, arrays, v, at, far_at, me)
                 next_edges += edges
     arrays.cursor[me, loop.TOUCHED], arrays.cursor[me, loop.NEXT] = touched_at, at
     arrays.cursor[me, loop.FAR] = far_at
     return scanned, activated, next_edges
-
-
-@kernel(counted=False, inner=True)
-def _mark(control, arrays, chunk, me):
-    begin, end = block_of(arrays.next_blocks, chunk)
-    items = arrays.next[control[loop.SIDES] >> loop.NEXT & 1]
-    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
-    for i in range(begin, end):
-        u = np.int64(items[i])
-        atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
-    return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
@@ -272,7 +248,7 @@ def _gather(control, arrays, chunk, me):
     combined, touched_items = arrays.combined, arrays.touched_items
     edges, receivers = _ZERO, _ZERO
     for v in range(begin, end):
-        if not receives(arrays, v):
+        if not receives(arrays, np.uint64(v)):
             if ALL_ACTIVE:
                 combined[v] = IDENTITY
             continue
@@ -305,7 +281,7 @@ def _apply(control, arrays, chunk, me):
             continue
         if tracks:
             arrays.changed[v] = 1
-        if apply(arrays, v, total, sums):
+        if apply(arrays, np.uint64(v), total, sums):
             active += 1
             if MONOTONE and not arrays.is_directed and arrays.degree[v] == 1:
                 continue  # its only edge leads back to the sender of its message
@@ -322,7 +298,7 @@ def _apply_all(control, arrays, chunk, me):
     clear_totals(sums)
     active = _ZERO
     for v in range(begin, end):
-        if apply(arrays, v, arrays.combined[v], sums):
+        if apply(arrays, np.uint64(v), arrays.combined[v], sums):
             active += 1
     return active, _ZERO, _ZERO
 
@@ -387,7 +363,7 @@ def _deliver(control, arrays, v, total, far_at, me, tracks):
         arrays.changed[v] = 1
     if not apply(arrays, v, total, arrays.sums[0]):  # the program has no totals
         return far_at, _ZERO, _ZERO, np.uint64(0)
-    in_bucket, far_at = is_due(control, arrays, v, far_at, me)
+    in_bucket, far_at = is_due(control, arrays, np.int64(v), far_at, me)
     if not in_bucket:
         return far_at, np.int64(1), _ZERO, np.uint64(0)
     return far_at, np.int64(1), np.int64(arrays.degree[v]), np.uint64(1) << np.uint64(v & 63)
@@ -441,22 +417,6 @@ def _gather_and_apply(control, arrays, chunk, me):
     return scanned, receivers, listed
 
 
-@kernel(counted=False, inner=True)
-def _list_marked(control, arrays, chunk, me):
-    """List the vertices whose bits are set. A chunk has words of the bitmap."""
-    begin, end = chunk_of(control, chunk)
-    at = arrays.cursor[me, loop.NEXT]
-    active = arrays.active[control[loop.SIDES] >> loop.ACTIVE & 1]
-    for i in range(begin, end):
-        word = active[i]
-        while word != 0:
-            word, place = take_lowest(word)
-            v = (i << 6) + place
-            at = push_item(arrays, loop.NEXT, arrays.next[written(control, loop.NEXT)], at, v, me)
-    arrays.cursor[me, loop.NEXT] = at
-    return _ZERO, _ZERO, _ZERO
-
-
 PHASES = {loop.START: _start, loop.GATHER: _gather}
 """The phases that the program needs, by task; files that extend this one replace some."""
 if HAS_IDENTITY and not WEIGHTED:
@@ -464,12 +424,12 @@ if HAS_IDENTITY and not WEIGHTED:
 if ALL_ACTIVE:
     PHASES[loop.APPLY_ALL] = _apply_all
 else:
-    PHASES |= {loop.PUSH: _push, loop.MARK: _mark, loop.APPLY: _apply}
+    PHASES |= {loop.PUSH: _push, loop.MARK: loop.mark_listed, loop.APPLY: _apply}
 if HAS_PRIORITY:
     PHASES[loop.SELECT] = _select
 if HAS_FINISHED:
     PHASES[loop.FINISHED] = _finished
 if APPLIES_IN_PULLS:
-    PHASES |= {loop.GATHER: _gather_and_apply, loop.LIST: _list_marked}
+    PHASES |= {loop.GATHER: _gather_and_apply, loop.LIST: loop.list_marked}
     if _APPLIES_IN_PUSHES:
         del PHASES[loop.APPLY]

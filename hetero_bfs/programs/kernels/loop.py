@@ -1,13 +1,15 @@
 """The loop of a vertex program on the host; host.py has its phases.
 
 `arrays` is the head of a run's struct (parallel.py): the fields below, which all programs share.
-So the loop is compiled once, and calls a program's phases by address.
+So the loop and the phases that read only these are compiled once. The loop calls a program's own
+phases by address.
 
     threads, searched, num_vertices, num_edges, num_totals
     all_active, has_identity, has_priority, collects        flags
     prepares                                    flag: pulls read `outgoing`
     applies_in_pulls, applies_in_pushes         flags: whether they apply messages at once
     active      pair of uint64 (n / 64,)    bitmaps of active vertices, in pulls
+    next        pair of lists       active vertices; one list is read, the other one written
     activated   int64 (threads, 8)  vertices that these pulls made active, and their edges
     touched     int32 (searched,)   the last push in which a vertex was listed; at first 0
     sums        float64 (chunks, totals)    each chunk's part of the program's totals
@@ -27,7 +29,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, close_list, even_size, share
+from hetero_bfs.devices.cpu.thread_pool import (
+    ITEMS,
+    OWN,
+    block_of,
+    chunk_of,
+    close_list,
+    even_size,
+    push_item,
+    share,
+)
 from hetero_bfs.programs.schema import TOTALS, Limit, Waiting
 from hetero_bfs.scheduling.program_decision import (
     CHANGES_PER_EDGE,
@@ -38,7 +49,7 @@ from hetero_bfs.scheduling.program_decision import (
     touches,
 )
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.intrinsics import clock_seconds
+from hetero_bfs.support.intrinsics import atomic_or, clock_seconds, trailing_zeros
 from hetero_bfs.support.parallel import call_at
 
 NEXT, FAR, TOUCHED = range(3)
@@ -109,6 +120,46 @@ def add_sums(arrays, chunks):
 def flip(control, which):
     """Swap a pair: read the array that was written."""
     control[SIDES] ^= 1 << which
+
+
+@njit(inline="always")
+def written(control, which):
+    """Return which array of a pair is written."""
+    return 1 - (control[SIDES] >> which & 1)
+
+
+@kernel(counted=False, inlined=True, inner=True)
+def take_lowest(bits):
+    """Return the bits without the lowest one, and its position."""
+    return bits & (bits - np.uint64(1)), np.int64(trailing_zeros(bits))
+
+
+@kernel(counted=False, inner=True)
+def mark_listed(control, arrays, chunk, me):
+    """Set the bits of the vertices that are listed: the phase MARK."""
+    begin, end = block_of(arrays.next_blocks, chunk)
+    items = arrays.next[control[SIDES] >> NEXT & 1]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    for i in range(begin, end):
+        u = np.int64(items[i])
+        atomic_or(active, u >> 6, np.uint64(1) << np.uint64(u & 63))
+    return _ZERO, _ZERO, _ZERO
+
+
+@kernel(counted=False, inner=True)
+def list_marked(control, arrays, chunk, me):
+    """List the vertices whose bits are set: the phase LIST. A chunk has words of the bitmap."""
+    begin, end = chunk_of(control, chunk)
+    items = arrays.next[written(control, NEXT)]
+    at = arrays.cursor[me, NEXT]
+    active = arrays.active[control[SIDES] >> ACTIVE & 1]
+    for i in range(begin, end):
+        word = active[i]
+        while word != 0:
+            word, place = take_lowest(word)
+            at = push_item(arrays, NEXT, items, at, (i << 6) + place, me)
+    arrays.cursor[me, NEXT] = at
+    return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")

@@ -31,7 +31,8 @@ from hetero_bfs.programs.kernels.adapters import (
     send,
     takes,
 )
-from hetero_bfs.programs.kernels.host import PHASES, is_active, merge, written
+from hetero_bfs.programs.kernels.host import PHASES, is_active, merge
+from hetero_bfs.programs.kernels.loop import written
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
@@ -52,7 +53,7 @@ def _wait(control, arrays, v, due, far_at, me):
     return far_at
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def activate(control, arrays, v, at, far_at, me):
     """List a vertex whose state changed; return the new cursors, and 0 edges."""
     if v >= arrays.searched:

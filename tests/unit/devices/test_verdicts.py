@@ -219,7 +219,7 @@ sys.exit(main(sys.argv[1:]))
     ("fault", "timeout_seconds", "words"),
     [
         ("CreateKernel 1 2 0 0", 100, "the process was ended by SIGABRT"),
-        ("CreateKernel 1 1 0 0", 8, "no answer within 8 s"),
+        ("CreateKernel 1 1 0 0", 5, "no answer within 5 s"),
         ("EnqueueReadBuffer 1 3 0 0", 100, "component of vertex"),
     ],
 )

@@ -92,7 +92,7 @@ def _next_round(control, arrays, task, blocks):
     return more, close_list(arrays, phases.QUEUED, arrays.queue_blocks)
 
 
-@njit(inline="always")
+@kernel(counted=False, inner=True)
 def _turn_list(control, arrays):
     """Switch to the written list: of active vertices, or the far pile."""
     control[phases.ACTIVE] = 1 - control[phases.ACTIVE]

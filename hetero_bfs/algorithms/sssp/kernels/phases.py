@@ -94,7 +94,7 @@ def is_dead_end(arrays, control, u, degree):
     return degree == 1 and arrays.is_directed == 0 and u != control[SOURCE]
 
 
-@njit(inline="always")
+@kernel(counted=False, inlined=True, inner=True)
 def _relax_prefix(control, arrays, u, me, at):
     """Relax the edges of `u` that end within the window; queue their ends.
 
@@ -401,7 +401,7 @@ def _find_ends(control, arrays, u, me, bucket, far_at, count, scale):
     return far_at, count, scanned
 
 
-@njit(inline="always")
+@kernel(counted=False, inlined=True, inner=True)
 def _lower(control, arrays, me, bucket, far_at, count, scale):
     """Lower the distances of the ends found, and put these into buckets or onto the far pile.
 
