@@ -235,7 +235,7 @@ def test_an_engine_tries_each_place_if_no_model_predicts(plain_device):
 def leaves_at_once(searches: PathSearches) -> None:
     """Let searches begin on the device, and leave it after the first window of full lists."""
     searches.places._expected = {"cpu": 2.0, "device": 1.0}
-    searches.places._least.clear()
+    searches.places._recent.clear()
     leaving = searches.device.leaving
     leaving._leaving, leaving._edge = -1.0, 0.0
 
