@@ -12,20 +12,21 @@ Prints a row for each case: a graph and what is timed.
              one run of an open engine, on the place that it chooses; many: 64 searches at once;
              levels, walks: the vertex programs of compare_programs.py
 
-Each side is a separate process for the whole run. A round is one turn of each side; the old one is
-first in every other round. A round's ratio is the median over keys of new over old seconds. The
-table has the median of the rounds' ratios. Its interval lies between two of the ratios and contains
-the true median with a probability of at least 95 %, for any distribution. The results of both sides
-are compared before anything is timed. Turns are short and rounds many, so that other load on the
-machine affects both sides alike. Long searches have a key or two in each round. A case stops after
-a minute, but not before 10 rounds.
+Each side is a separate process. A process keeps its speed: on a machine of 16 cores two processes
+of one commit have differed by 1.7 times, in all rounds alike. So each case has several pairs of
+processes, and the table has the ratio of each pair. A difference is one that all pairs show.
+
+A round is one turn of each side; the old one is first in every other round. A round's ratio is the
+median over keys of new over old seconds, a pair's ratio the median of its rounds, and the case's
+the median of its pairs. The results of both sides are compared before anything is timed. Turns are
+short and rounds many, so that other load on the machine affects both sides alike. Long searches
+have a key or two in each round. A pair stops after 20 s, but not before 4 rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -56,9 +57,8 @@ _DATA = Path(__file__).parents[1] / "tests" / "data"
 _FILES = ("moscow-roads", "email-Enron")
 _PAUSE_SECONDS = 0.02  # the other side's threads fall asleep in this time
 _LONG_SECONDS = 0.1  # if all keys together take longer, they are distributed over the rounds
-_CASE_SECONDS = 60.0
-_FEWEST_ROUNDS = 10  # of a case that takes over a minute
-_LEAST_FOR_INTERVAL = 6  # with fewer rounds no interval has 95 %
+_PAIR_SECONDS = 20.0
+_FEWEST_ROUNDS = 4  # of a pair that takes longer
 
 
 class Side:
@@ -143,15 +143,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one case; `low` and `high` enclose `ratio`, None with too few rounds."""
+    """The result of one case; `ratios` has the rounds of each pair of processes."""
 
     case: str
     old_seconds: float
     new_seconds: float
     ratio: float
-    low: float | None
-    high: float | None
-    ratios: list[float]
+    pair_ratios: list[float]
+    ratios: list[list[float]]
 
 
 def main() -> None:
@@ -160,10 +159,11 @@ def main() -> None:
     load = os.getloadavg()[0]
     if options.json:
         check_writable(options.json)
-    with ExitStack() as stack:
-        sides = [stack.enter_context(Side(path)) for path in (options.old, options.new)]
-        versions = [side.versions() for side in sides]
-        rows = [compare(case, sides, options.keys, options.rounds) for case in cases]
+    versions = []
+    for path in (options.old, options.new):
+        with Side(path) as side:
+            versions.append(side.versions())
+    rows = [compare(case, options) for case in cases]
     print(describe(rows, versions, options, load))
     if options.json:
         with replacing(options.json) as stream:
@@ -187,7 +187,10 @@ def parse() -> argparse.Namespace:
         "--device", choices=("auto", "cpu"), default="auto", help="or the CPU alone"
     )
     parser.add_argument("--keys", type=positive, default=8, help="search keys of each graph")
-    parser.add_argument("--rounds", type=positive, default=60, help="at most; default: %(default)s")
+    parser.add_argument("--pairs", type=positive, default=3, help="of processes; default: 3")
+    parser.add_argument(
+        "--rounds", type=positive, default=20, help="of a pair, at most; default: %(default)s"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON")
     return parser.parse_args()
 
@@ -217,28 +220,36 @@ def choose_cases(options: argparse.Namespace) -> list[Case]:
     return chosen
 
 
-def compare(case: Case, sides: Sequence[Side], num_keys: int, rounds: int) -> Row:
-    """Prepare a case on both sides, compare their results, and time them in turn."""
-    say(f"{case.name}: making it ready")
+def compare(case: Case, options: argparse.Namespace) -> Row:
+    seconds = []
+    for number in range(options.pairs):
+        say(f"{case.name}: pair {number + 1} of {options.pairs}")
+        with ExitStack() as stack:
+            sides = [stack.enter_context(Side(path)) for path in (options.old, options.new)]
+            keys = prepare(case, sides, options.keys)
+            seconds.append(take_turns(sides, keys, options.rounds))
+    row = summarise(case.name, seconds)
+    say(f"{case.name}: {row.ratio:.3f}")
+    return row
+
+
+def prepare(case: Case, sides: Sequence[Side], num_keys: int) -> list[int]:
+    """Prepare a case on both sides, and compare their results; return the keys."""
     for side in sides:
         for note in side.ask("prepare", graph=case.graph, what=case.what):
             say(f"{side.checkout}: {note}")
-    keys = sides[0].ask("keys", count=num_keys)
+    keys: list[int] = sides[0].ask("keys", count=num_keys)
     if not keys:
         raise HeteroBFSError(f"{case.name}: no vertex has an edge, so there is no key")
     if sides[0].ask("checksums", keys=keys) != sides[1].ask("checksums", keys=keys):
         raise HeteroBFSError(f"{case.name}: the two sides have different results")
-    row = summarise(case.name, *take_turns(sides, keys, rounds))
-    for side in sides:
-        side.ask("finish")
-    say(f"{case.name}: {row.ratio:.3f}")
-    return row
+    return keys
 
 
 def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple[Any, Any]:
     """Return the seconds of old and new, float64 arrays of shape (rounds, times of a turn)."""
     seconds: list[list[list[float]]] = [[], []]
-    end = time.perf_counter() + _CASE_SECONDS
+    end = time.perf_counter() + _PAIR_SECONDS
     warming = [side.ask("turn", keys=keys) for side in sides]
     share = min(max(int(_LONG_SECONDS / np.median(warming)), 1), len(keys))
     for number in range(rounds):
@@ -251,27 +262,16 @@ def take_turns(sides: Sequence[Side], keys: Sequence[int], rounds: int) -> tuple
     return np.array(seconds[0]), np.array(seconds[1])
 
 
-def summarise(name: str, old: Any, new: Any) -> Row:
-    ratios = np.median(new / old, axis=1)
-    low, high = median_interval(ratios.tolist()) or (None, None)
-    medians = float(np.median(old)), float(np.median(new)), float(np.median(ratios))
-    return Row(name, *medians, low, high, ratios.tolist())
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the two closest order statistics that enclose the median at 95 % or more, if any.
-
-    The number of values below the true median is distributed like heads in throws of a coin.
-    """
-    n = len(values)
-    if n < _LEAST_FOR_INTERVAL:
-        return None
-    outside, rank = 2 / 2**n, 0  # probability that the median is outside these ranks
-    while outside + 2 * math.comb(n, rank + 1) / 2**n <= 0.05:
-        rank += 1
-        outside += 2 * math.comb(n, rank) / 2**n
-    ordered = sorted(values)
-    return ordered[rank], ordered[n - 1 - rank]
+def summarise(name: str, seconds: Sequence[tuple[Any, Any]]) -> Row:
+    """Return the row of a case from the old and new seconds of its pairs; see `take_turns`."""
+    ratios = [np.median(new / old, axis=1) for old, new in seconds]
+    of_pairs = [float(np.median(pair)) for pair in ratios]
+    old, new = (
+        float(np.median(np.concatenate([each.ravel() for each in side])))
+        for side in zip(*seconds, strict=True)
+    )
+    middle = float(np.median(of_pairs))
+    return Row(name, old, new, middle, of_pairs, [pair.tolist() for pair in ratios])
 
 
 def describe(
@@ -280,7 +280,7 @@ def describe(
     device = any(row.case.endswith(("/device", "/auto")) for row in rows)
     info = choose_device() if device else None
     command = f"python benchmarks/compare.py OLD NEW --keys {options.keys}"
-    command += f" --rounds {options.rounds} --device {options.device}"
+    command += f" --pairs {options.pairs} --rounds {options.rounds} --device {options.device}"
     if options.files:
         command += f" --graph {' '.join(Path(file).name for file in options.files)}"
     if options.only:
@@ -291,8 +291,8 @@ def describe(
             "old ms": f"{1e3 * row.old_seconds:.3f}",
             "new ms": f"{1e3 * row.new_seconds:.3f}",
             "new / old": f"{row.ratio:.3f}",
-            "95 %": "-" if row.low is None else f"{row.low:.3f} to {row.high:.3f}",
-            "rounds": str(len(row.ratios)),
+            "of each pair": ", ".join(f"{ratio:.3f}" for ratio in sorted(row.pair_ratios)),
+            "rounds": ", ".join(str(len(pair)) for pair in row.ratios),
         }
         for row in rows
     )

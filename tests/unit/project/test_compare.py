@@ -1,4 +1,4 @@
-"""benchmarks/compare.py: the table, its interval, turns, and what stops it."""
+"""benchmarks/compare.py: the table, its pairs of processes, turns, and what stops it."""
 
 import itertools
 import json
@@ -86,16 +86,16 @@ def stopped(monkeypatch, *arguments) -> str:
 def test_a_checkout_beside_itself(tiny, tmp_path, monkeypatch, capsys):
     out = tmp_path / "rows.json"
     only = "tiny/search,tiny/build,tiny/components"
-    command = [TOP, TOP, "--graph", tiny, "--only", only, "--rounds", 6, "--keys", 2]
+    command = [TOP, TOP, "--graph", tiny, "--only", only]
+    command += ["--pairs", 2, "--rounds", 3, "--keys", 2]
     run(monkeypatch, *command, "--json", out)
     written = json.loads(out.read_text())
     rows = written["cases"]
     assert [row["case"] for row in rows] == only.split(",")
     for row in rows:
-        assert len(row["ratios"]) == 6
-        assert row["low"] == min(row["ratios"])
-        assert row["high"] == max(row["ratios"])
-        assert row["low"] <= row["ratio"] <= row["high"]
+        assert [len(pair) for pair in row["ratios"]] == [3, 3]
+        assert row["pair_ratios"] == [float(np.median(pair)) for pair in row["ratios"]]
+        assert row["ratio"] == pytest.approx(np.mean(row["pair_ratios"]))
         assert min(row["old_seconds"], row["new_seconds"]) > 0
     shown = capsys.readouterr().out
     assert "| tiny/search |" in shown
@@ -109,10 +109,10 @@ def test_sides_take_turns_and_the_ratio_is_new_over_old(tiny, checkout, tmp_path
     old, new = checkout("A", seconds=0.002), checkout("B", seconds=0.001)
     out = tmp_path / "rows.json"
     run(monkeypatch, old, new, "--graph", tiny, "--only", "tiny/search", "--json", out,
-        "--rounds", 8, "--keys", 9)  # fmt: skip
+        "--pairs", 1, "--rounds", 8, "--keys", 9)  # fmt: skip
     (row,) = json.loads(out.read_text())["cases"]
-    assert row["ratios"] == [0.5] * 8
-    assert (row["ratio"], row["low"], row["high"]) == (0.5, 0.5, 0.5)
+    assert row["ratios"] == [[0.5] * 8]
+    assert (row["ratio"], row["pair_ratios"]) == (0.5, [0.5])
     assert (row["old_seconds"], row["new_seconds"]) == (0.003, 0.0015)  # of keys 0 and 1
     turns = (tmp_path / "log").read_text()
     order = [turns[0]] + [b for a, b in itertools.pairwise(turns) if a != b]
@@ -123,7 +123,7 @@ def test_sides_take_turns_and_the_ratio_is_new_over_old(tiny, checkout, tmp_path
 def test_what_stops_it(tiny, checkout, tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "_PAUSE_SECONDS", 0.0)
     old = checkout("A")
-    tail = ["--graph", tiny, "--only", "tiny/search", "--rounds", 1]
+    tail = ["--graph", tiny, "--only", "tiny/search", "--pairs", 1, "--rounds", 1]
     assert "it has no hetero_bfs/__init__.py" in stopped(monkeypatch, tmp_path, old, *tail)
     wrong = stopped(monkeypatch, old, checkout("B", level=2), *tail)
     assert "tiny/search: the two sides have different results" in wrong
@@ -163,7 +163,7 @@ def test_long_searches_share_the_keys_out_to_rounds(monkeypatch):
     assert old.tolist() == new.tolist() == [[0.04, 0.08], [0.04, 0.04], [0.08, 0.04], [0.04, 0.08]]
 
 
-def test_a_long_case_stops_at_its_time_but_not_before_ten_rounds(monkeypatch):
+def test_a_long_pair_stops_at_its_time_but_not_before_four_rounds(monkeypatch):
     class Slow:
         clock = 0.0
 
@@ -174,20 +174,15 @@ def test_a_long_case_stops_at_its_time_but_not_before_ten_rounds(monkeypatch):
     monkeypatch.setattr(compare, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(compare.time, "perf_counter", lambda: Slow.clock)
     old, new = compare.take_turns([Slow(), Slow()], [1], 60)
-    assert old.shape == new.shape == (10, 1)
+    assert old.shape == new.shape == (4, 1)
 
 
-@pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (10, 2), (20, 6), (60, 22)])
-def test_the_interval_of_a_median(n, rank):
-    """Ranks as in tables of the sign test at 95 %."""
-    values = np.random.default_rng(n).permutation(n) + 1.0
-    assert compare.median_interval(values.tolist()) == (rank, n + 1 - rank)
-
-
-def test_five_rounds_are_too_few_for_an_interval():
-    assert compare.median_interval([1.0] * 5) is None
-    row = compare.summarise("case", np.ones((5, 2)), np.full((5, 2), 2.0))
-    assert (row.ratio, row.low, row.high) == (2.0, None, None)
+def test_the_ratio_is_the_median_of_the_pairs():
+    """The second pair has a slow process of the new side."""
+    ones = np.ones((5, 2))
+    row = compare.summarise("case", [(ones, ones), (ones, 3.0 * ones), (ones, 1.1 * ones)])
+    assert row.pair_ratios == pytest.approx([1.0, 3.0, 1.1])
+    assert row.ratio == pytest.approx(1.1)
 
 
 def test_a_grid_has_every_edge():
