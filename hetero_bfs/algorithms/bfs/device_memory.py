@@ -330,7 +330,7 @@ class DeviceResults:
             slot = number % _PARTS * _PART_VERTICES
             part = self._parts[slot : slot + min(_PART_VERTICES, self._size - begin)]
             waiting.append((device.start_read(part, self._result, 4 * begin), begin, part))
-            device.queue.flush()
+            device.flush()
         while waiting:
             self._receive_first(waiting, receive)
 

@@ -267,6 +267,12 @@ class OpenCLDevice:
         varying = [i for i, argument in enumerate(arguments) if argument is VARIES]
         return BoundKernel(self, kernel, arguments, varying)
 
+    def flush(self) -> None:
+        """Let all queues begin what was enqueued."""
+        with self._errors(f"starting commands on {self.info.name}"):
+            for queue in self.queues:
+                queue.flush()
+
     def finish(self) -> None:
         with self._errors(f"waiting for {self.info.name}"):
             self.queue.finish()

@@ -181,11 +181,11 @@ class _Slots:
                 self._device.send(self._queue, buffer, array)
                 for buffer, array in zip(slot.buffers, filled, strict=True)
             ]
-            self._queue.flush()
+            self._device.flush()
             here, chosen = chosen[:count], chosen[count:]
             event = launch(slot, here, slot.copied[-1:])
             slot.read = slot.copied[-1] if event is None else event
-            self._device.queue.flush()  # otherwise a slot may wait for a kernel that never starts
+            self._device.flush()  # otherwise a slot may wait for a kernel that never starts
             self.bytes_sent += sum(array.nbytes for array in filled)
             sent.append((slot, here))
             if event is None:
@@ -332,7 +332,7 @@ class BlockMemory:
         for way in range(len(self.ways)):
             self.launch_along(way, np.array([block]), keep)
         event = launch(rooms, copies)
-        self.device.queue.flush()  # as for each slot
+        self.device.flush()  # as for each slot
         for room in rooms:
             if isinstance(room, Slot):
                 room.read = event

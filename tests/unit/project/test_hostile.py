@@ -189,6 +189,9 @@ def test_a_driver_that_fails_is_survived(monkeypatch) -> None:
         with pytest.raises(DeviceError, match="clEnqueueFillBuffer failed: OUT_OF_RESOURCES"):
             hb.Engine(hb.kronecker(5), device="0").close()
         assert driver.fault_came()
+    for kind, apart in (("bfs", False), ("bfs", True), ("components", True)):
+        flush = drivers.Fault("Flush", 2, "error", -6, for_good=False, apart=apart)
+        assert drivers.trouble(kind, flush) is None
     monkeypatch.setattr("hetero_bfs.devices.opencl.driver.DeviceError", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in drivers.trouble("components", fault)
 
