@@ -1,4 +1,4 @@
-"""Base classes of algorithms: a graph prepared for host and device, a run, and its report.
+"""Base classes of algorithms: a graph prepared for host and device, and a run.
 
 A function in each algorithm's folder checks the arguments of a run. It returns a `Request`: an
 `Analysis` class and a query for it. Each interface (a call, an engine, ranks, a command) prepares
@@ -94,6 +94,9 @@ class Prepared(Runs[R]):
 
     resident: float = 0.0
     """Share of the neighbour lists that the device holds already, for the engine's searches."""
+
+    shared_lists: float = 1.0
+    """Share of this algorithm's lists that searches upload, too."""
 
     search: Callable[..., Any] | None = None
     """The engine's breadth-first search, which takes a `Query`; None without an engine."""

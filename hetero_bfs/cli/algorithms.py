@@ -27,7 +27,7 @@ from hetero_bfs.cli.output import (
 )
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.graph.io.graph_files import read_vertices
+from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.graph.io.vertex_values import read_values
 from hetero_bfs.graph.search_graph import build_search_graph
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from hetero_bfs.ranks.communicator import Communicator
 
 _SOME_VERTICES = 2**31
-"""Stands for the number of vertices before it is known: as many as int32 numbers."""
+"""Stands for the number of vertices before it is known: the most that parents of dtype int32 can
+number."""
 
 _VERTICES = ("source", "target")
 """Arguments that are vertices."""
@@ -69,6 +70,10 @@ def _run_here(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any])
     if vertices and not may_have_names(options):
         count = vertices_by_header(options.graph)
     early = _ask_early(row, arguments, count)
+    for path in arguments.values():
+        if isinstance(path, Path):  # a wrong name ends the command before the graph is read
+            with system_errors(path):
+                path.stat()
     edges = read_graph(options, options.graph, early.kind.needs_weights)
     arguments |= {name: _numbers(edges, arguments[name]) for name in vertices}
     values = {

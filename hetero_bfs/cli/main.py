@@ -77,7 +77,7 @@ def _check_files(options: Namespace) -> None:
     if options.command == "train":
         return  # its --out is a folder
     taken: dict[str, str] = {}
-    for name in ("graph", "input", "power_log", "program_file", "argument"):
+    for name in ("graph", "input", "power_log", "program_file", "argument", "mask", "start"):
         given = getattr(options, name, None)
         for path in given if isinstance(given, list) else [given]:
             path = path.value if isinstance(path, Argument) else path

@@ -348,8 +348,8 @@ class Engine(Algorithms, OfOneProcess):
             analysis = kind(self.graph, platform.host.threads, info)
             analysis.expected_runs = RUNS_OF_AN_ENGINE
             analysis.search = self._searches.run
-            if platform.accelerator is not None and self.streaming is None:
-                analysis.resident = 0.5 if kind.needs_weights else 1.0
+            if self.num_parts == 1 and platform.accelerator is not None and self.streaming is None:
+                analysis.resident = analysis.shared_lists
             if info is not None or kind.needs_engine:
                 analysis.levels = self._selection.reference_levels
             self.notes += analysis.notes

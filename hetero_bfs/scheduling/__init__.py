@@ -4,7 +4,7 @@ Each chooser takes features of the next step, compares predicted seconds, and le
 ones:
 
     policy.py           the level of a search: strategy and place; correction_kernels.py learns
-    program_decision.py     the iteration of a vertex program: direction and place, learned from
+    program_decision.py the iteration of a vertex program: direction and place, learned from
                         whole runs
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
     run_chooser.py      a whole run of any other algorithm: place and mode; a window of shortest

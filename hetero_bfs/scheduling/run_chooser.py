@@ -39,7 +39,8 @@ Option = TypeVar("Option")
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
 _RECENT = 7
-"""Runs of an option whose lower median is its expected time. Others were disturbed, or lucky."""
+"""The lower median of this many latest runs is an option's expected time, so that neither a
+disturbed nor a lucky run decides."""
 _AGAIN = 0.01
 """Share of the total time that trying slower options again may lose, since their runs may have been
 disturbed. A trial loses what it takes more than the fastest option."""
@@ -194,8 +195,8 @@ def choose_place(
     """Return the chooser of an algorithm's places.
 
     `resident` is the share of the neighbour lists that the device already holds. Opening the
-    algorithm does not upload it again. The largest degree stands for the upload, too, since it
-    grows with the lists in most of the fitted graphs.
+    algorithm does not upload it again. Seconds by largest degree count as upload, too: in most
+    fitted graphs it grows with the lists.
     """
     costs, sent = run_costs(what, device), 1.0 - resident
     uploaded = size._replace(edges=sent * size.edges, largest_degree=sent * size.largest_degree)
@@ -210,7 +211,8 @@ def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts
     """Return an algorithm's costs on both places, empty if unknown.
 
     They are those of this machine's model, or else of the shipped models of the most similar ones.
-    Without a device, the device is then a GPU, which may be there.
+    If `device` is None and this machine has no model, the device's costs are those of a GPU, since
+    there may be one.
     """
     try:
         own = model_of(device)

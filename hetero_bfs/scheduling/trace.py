@@ -162,9 +162,9 @@ class LevelTrace:
         The selector's predictions for each candidate, migration included; empty if it predicts
         nothing.
     compared_seconds : mapping from strategy name to seconds
-        What a model compared, by which the least decides: the predicted seconds and those of the
-        rest of the search after the candidate, with a preference for top-down in the first levels
-        on the host. Empty if thresholds or a schedule decide.
+        The seconds that a model compared; the least decides. They are the predicted ones and those
+        of the rest of the search after the candidate, with a preference for top-down in the first
+        levels on the host. Empty with thresholds, a schedule, selector "zhang" and on ranks.
     reason : str
         Reason for the choice, in a few words.
     """

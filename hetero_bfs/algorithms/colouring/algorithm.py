@@ -60,6 +60,8 @@ class Colourings(Analysis[Colouring]):
         return super().by_one_thread(graph, *start)
 
     def _make_lists(self) -> UndirectedLists:
+        if self.graph.graph.directed:
+            self.shared_lists = 0.0
         return UndirectedLists(self.graph)
 
     def _on(self, executor: Any, *start: Any) -> Any:

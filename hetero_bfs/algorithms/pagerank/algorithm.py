@@ -153,6 +153,7 @@ class WeightedPageRanks(PageRanks):
     """Runs in which a vertex divides its score by its edges' weights of at least 0."""
 
     needs_weights = True
+    shared_lists = 0.5  # the neighbours, not the weights
     weighted = True
 
     @classmethod

@@ -40,6 +40,7 @@ class PathSearches(Analysis[ShortestPaths]):
     report: ClassVar = PathReport
     executors = search_on_host, DeviceSearch, StreamedPaths
     needs_weights = True
+    shared_lists = 0.0  # they are sorted by weight
 
     def __init__(
         self,

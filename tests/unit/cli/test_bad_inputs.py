@@ -75,7 +75,6 @@ OTHERS = [
     ["bfs", "{good}", "--source", "0", "--out", "{good}"],
     ["bfs", "{good}", "--source", "0", "--levels", "{folder}/none/x.npy"],
     ["bfs", "{good}", "--source", "0", "--trace", "{good}/x.csv"],
-    ["bfs", "{good}", "--source", "0", "--optimize", "energy"],
     ["bfs", "{good}", "--source", "NaN"],
     ["bfs", "{good}", "--source", "0", "--target", "7"],
     ["bfs", "{good}", "--source", "0", "--mask", "{folder}/none.npy"],
