@@ -98,8 +98,7 @@ class Worker:
         }
 
     def prepare(self, graph: str, what: str) -> list[str]:
-        """Make the graph, open an engine, drop the previous ones; return the engine's notes."""
-        self.finish()
+        """Make the graph and open an engine; return the engine's notes."""
         self.is_settled = False
         in_memory, weighted = what == "build", what == "sssp"
         self.what, self.edges = what, edges_of(self.hb, graph, in_memory, weighted)
@@ -165,12 +164,6 @@ class Worker:
         with self._open() as engine:
             seconds = time.perf_counter() - started
             return [seconds - engine.upload_seconds - engine.compile_seconds]
-
-    def finish(self) -> None:
-        """Free the memory of the case."""
-        if self.engine is not None:
-            self.engine.close()
-        self.engine = self.edges = None
 
 
 def edges_of(hb: Any, name: str, in_memory: bool, weighted: bool = False) -> Any:

@@ -40,6 +40,10 @@ class Report(Generic[R]):
         self.edges, self.result = edges, result
         self.arguments, self.values = arguments, values
 
+    @property
+    def device_name(self) -> str | None:
+        return None if self.device is None else self.device.name
+
     def note_runs(self, runs: Any) -> None:
         """Note where the result came from; `runs` is the open `Analysis`."""
         result: Any = self.result
@@ -78,7 +82,7 @@ class Report(Generic[R]):
             "seconds": result.seconds,
             "iterations": len(result.traces),
             **self.figures(),
-            "device": None if self.device is None else self.device.name,
+            "device": self.device_name,
             "place_reason": self.place_reason,
             "streamed_bytes": result.streamed_bytes,
         }
@@ -87,13 +91,12 @@ class Report(Generic[R]):
         """Return the lines that the command prints; `valid` says whether it was checked."""
         *lines, work = self.lines()
         result: Any = self.result
-        named = "none" if self.device is None else self.device.name
         streamed = result.streamed_bytes
         sent = f", {format_bytes(streamed)} of lists sent" if streamed else ""
         return [
             *lines,
             f"{work} in {1e3 * result.seconds:.3f} ms{valid}",
-            f"device {named}{sent}",
+            f"device {self.device_name or 'none'}{sent}",
         ]
 
     def table(self) -> str:

@@ -307,7 +307,7 @@ class SearchReport(Report[BFSResult]):
             "rule": result.rule or None,
             "model": None if self.model is None else self.model.origin,
             "corrections": dict(self.corrections),
-            "device": None if self.device is None else self.device.name,
+            "device": self.device_name,
             "strategies": [trace.strategy for trace in result.traces],
         }
 
@@ -325,8 +325,9 @@ class SearchReport(Report[BFSResult]):
             )
             lines.append(f"target {name_of(self.edges, target)}: {found}")
         rule = result.rule and f" ({result.rule})"
-        device = "none" if self.device is None else self.device.name
-        lines.append(f"selector {self.selector or 'none'}{rule}, device {device}")
+        lines.append(
+            f"selector {self.selector or 'none'}{rule}, device {self.device_name or 'none'}"
+        )
         return lines
 
     def table(self) -> str:
