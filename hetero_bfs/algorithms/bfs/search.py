@@ -303,10 +303,12 @@ class Search:
         elif frontier.found_list >= 0:  # kept only for a single device with memory of its own
             pairs = host.found_list[: frontier.found_list]
             platform.devices[0].add_parents(pairs)
+            self._ended_at = time.perf_counter()
             host.note_found(pairs)
             self._complete_at = 1
         else:
             self._merge_parents(frontier)
+            self._ended_at = time.perf_counter()
             self._complete_at = schema.HOST
 
     def _merge_parents(self, frontier: Frontier) -> None:
