@@ -225,7 +225,7 @@ def _is_program(value: Any, base: type) -> bool:
 
 
 def _listed(found: dict[str, Any]) -> str:
-    return f"the programs {', '.join(found)}" if found else "none"
+    return f"the programs {', '.join(found)}" if found else "no program"
 
 
 def _module_of(path: Path) -> ModuleType:
