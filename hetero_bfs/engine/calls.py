@@ -16,6 +16,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
 from hetero_bfs.errors import ArgumentError
+from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_edge_source
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.tables import is_matrix
@@ -27,6 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
+_USUAL = EngineOptions()
 _GRAPH = """\
 graph : CSRGraph, EdgeSource, SearchGraph, or sparse matrix or array of SciPy's
     Each stored entry (u, v) of a matrix is the edge u -> v.
@@ -77,10 +79,10 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
                 'device="cpu", or leave it out'
             )
         graph = graph_of(graph, request.kind.needs_weights)
-        options = EngineOptions(device=device, threads=threads)
         if device is None and threads is None:
             with kept_of(graph) as kept:
-                return with_names(kept.run(graph, request, options), graph)
+                return with_names(kept.run(graph, request, _USUAL), graph)
+        options = EngineOptions(device=device, threads=threads)
         if request.kind.needs_engine:
             return _answered_once(graph, request, options)
         with open_analysis(request.analysis, graph, options) as analysis:
@@ -104,7 +106,7 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
 
 
 def _check_graph(graph: Any) -> None:
-    if not (isinstance(graph, SearchGraph) or is_matrix(graph)):
+    if not (isinstance(graph, CSRGraph | SearchGraph) or is_matrix(graph)):
         check_edge_source(graph)
 
 
