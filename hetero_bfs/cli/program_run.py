@@ -103,7 +103,7 @@ class ProgramReport(Report[ProgramResult]):
         ]
         lines += [f"total {name}: {total}" for name, total in figures["totals"].items()]
         count = number_of(result.iterations, "iteration")
-        work = f"{result.edges_scanned} edges scanned"
+        work = f"{number_of(result.edges_scanned, 'edge')} scanned"
         return [*lines, f"{self.arguments['program']}: {count}, mode {result.mode}, {work}"]
 
 
