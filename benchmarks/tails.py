@@ -2,16 +2,18 @@
 
     python -m benchmarks tails tails20-8x500 tails22-8x1000 --device NVIDIA --out tails.csv
 
-All engines are open at once and search in turn from the same keys. Milliseconds of a search, from
-the source to the complete parents: the first one, the median of the second to the eighth, then the
-median, the 90th percentile and the largest of all from the ninth on. `schedule` is that of the last
-search. Each engine's parents of one key are validated. `--levels FILE.csv` keeps the levels of the
-first contestant's search of median time on the last graph, for a picture of it.
+All engines are open at once and search in turn from the same keys. Before each turn there is a
+pause, in which the threads of the last engine fall asleep. The table has milliseconds of a search,
+from the source to the complete parents: the first one, the median of the second to the eighth, then
+the median, the 90th percentile and the largest of all from the ninth on. `schedule` is that of the
+last search. Each engine's parents of one key are validated. `--levels FILE.csv` keeps the levels of
+the first contestant's search of median time on the last graph, for a picture of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,7 @@ CONTESTANTS = {
     "by hand, CPU alone": (CPU, "fixed:TC,TC,BC,BC,BC,BC,TC"),
 }
 WARM = 8
+PAUSE_SECONDS = 0.02
 
 
 def main() -> None:
@@ -80,6 +83,7 @@ def measure(
     found: dict[str, list[hb.BFSResult]] = {name: [] for name in engines}
     for _ in range(rounds):
         for name, engine in engines.items():
+            time.sleep(PAUSE_SECONDS)
             for key in keys:
                 result = engine.bfs(key)
                 result.drop_parents()

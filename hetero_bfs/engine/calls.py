@@ -42,6 +42,7 @@ device : str, optional
 threads : int, optional
     See `EngineOptions`. A number opens an engine for this call.
 """
+_USUAL = EngineOptions()
 
 
 class Call(Protocol[P, R_co]):

@@ -42,7 +42,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.support.code_cache import was_compiled
-from hetero_bfs.support.cold import compiles_beside
+from hetero_bfs.support.cold import compiles_beside, is_cold
 from hetero_bfs.support.memory import release_when_short, usable_bytes
 
 Graph = CSRGraph | EdgeSource | SearchGraph
@@ -235,12 +235,13 @@ class KeptGraph:
         expected -= self._opening_seconds(graph)
         if kind in _Measured.opened or expected <= 0:
             return expected > 0
-        if was_compiled(kind.__name__):
-            return expected > _LOADING_SECONDS
-        if expected <= _COMPILING_SECONDS:
-            compiles_beside(kind.__name__)
+        if expected <= _LOADING_SECONDS:
+            is_cold(kind.__name__)  # lets another process compile it
             return False
-        return True
+        if was_compiled(kind.__name__) or expected > _COMPILING_SECONDS:
+            return True
+        compiles_beside(kind.__name__)
+        return False
 
     def _engine_is_faster(self, kind: Kind) -> bool:
         """Tell whether the engine should answer; a slow one does so now and then."""

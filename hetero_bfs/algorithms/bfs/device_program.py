@@ -232,7 +232,7 @@ class SearchProgram:
         if self._edge_bits + self._graph.num_searched.bit_length() > _COUNTED_BITS:
             return False  # the packed counter has no bit left for HAS_REST (common.cl)
         try:
-            self._program, self._steps = self._build("-DONE_LAUNCH"), _ONE_KERNEL
+            self._program = self._build("-DONE_LAUNCH")
         except DeviceError:
             return False
         self.one_launch = True

@@ -146,9 +146,8 @@ static bool wait_long(uint i, OFFSET rest, __local BottomUp *mine)
 }
 
 /* Leave the `count` lists that wait, of which `read` edges each are read, to all work-groups. Queue
- * their vertices, the sums of the unread edges before them, and the ends of the lists. A bottom-up
- * level uses none of these arrays for a frontier. The whole work-group calls this; there is no
- * barrier. */
+ * their vertices, the sums of the unread edges before them, and the ends of the lists. The whole
+ * work-group calls this; there is no barrier. */
 static void leave_lists(const Step *step, const Graph *graph, uint tile, bool sparse, uint read,
                         uint count, __local BottomUp *mine)
 {
@@ -159,16 +158,16 @@ static void leave_lists(const Step *step, const Graph *graph, uint tile, bool sp
         find_list(mine->survivors[j], tile, sparse, graph, mine, &begin, &end);
         packed += PACK(1, end - begin - read);
     }
-    ulong before = fetch_add_together(step->left, packed);
+    ulong before = fetch_add_together(step->counter + 1, packed);
     if (packed && !before)
         add_long(step->counter, HAS_REST);
     for (uint j = lid; j < count; j += GROUP) {
         const uint i = mine->survivors[j];
         const size_t slot = COUNT_OF(before);
         find_list(i, tile, sparse, graph, mine, &begin, &end);
-        step->other_queue[slot] = tile * 32 + i;
-        step->other_offsets[slot] = (OFFSET)EDGES_OF(before);
-        step->offsets[slot] = end;
+        step->left_vertex[slot] = tile * 32 + i;
+        step->left_before[slot] = (OFFSET)EDGES_OF(before);
+        step->left_end[slot] = end;
         before += PACK(1, end - begin - read);
     }
 }
@@ -356,17 +355,17 @@ typedef struct {
 /* List number `i` of the `count` lists that were left, which have `edges` unread edges. */
 static LeftList left_list(const Step *step, uint i, uint count, OFFSET edges)
 {
-    const LeftList list = {i < count ? step->other_queue[i] : 0,
-                           i + 1 < count ? step->other_offsets[i + 1] : edges,
-                           i < count ? step->offsets[i] : 0};
+    const LeftList list = {i < count ? step->left_vertex[i] : 0,
+                           i + 1 < count ? step->left_before[i + 1] : edges,
+                           i < count ? step->left_end[i] : 0};
     return list;
 }
 
 /* Look for a visited neighbour among the edges that were left, of which `left` (packed) says how
- * many lists and edges there are. Return this work-item's counts, packed. TEAM work-items read a
- * list together. Each team takes an equal share of consecutive edges, and skips the rest of a list
- * whose vertex is visited. The next list's numbers are read in advance. There is no barrier. */
-static ulong pull_left_lists(const Step *step, const Graph *graph, ulong left)
+ * many lists and edges there are. TEAM work-items read a list together. Each team takes an equal
+ * share of consecutive edges, and skips the rest of a list whose vertex is visited. The next list's
+ * numbers are read in advance. */
+static void pull_left_lists(const Step *step, const Graph *graph, ulong left)
 {
     const uint lane = get_local_id(0) % TEAM, teams = step->groups * (GROUP / TEAM);
     const uint team = step->group * (GROUP / TEAM) + get_local_id(0) / TEAM;
@@ -377,12 +376,12 @@ static ulong pull_left_lists(const Step *step, const Graph *graph, ulong left)
     uint i = 0, past = count; /* find the list that has the first edge */
     while (past - i > 1) {
         const uint middle = i + (past - i) / 2;
-        if (step->other_offsets[middle] <= edge)
+        if (step->left_before[middle] <= edge)
             i = middle;
         else
             past = middle;
     }
-    ulong packed = 0;
+    ulong packed = 0, total;
     LeftList next = left_list(step, i, count, edges);
     while (edge < end) {
         const LeftList list = next;
@@ -402,15 +401,16 @@ static ulong pull_left_lists(const Step *step, const Graph *graph, ulong left)
         }
         edge = stop;
     }
-    return packed;
+    group_scan(packed, step->scratch, &total);
+    if (get_local_id(0) == 0 && total)
+        add_long(step->counter, total);
 }
 
 /* Look for a visited neighbour of each unvisited vertex; there are `unvisited` of them. This reads
  * the bitmap as the level found it and writes the `words` of the other bitmap for the next level.
- * `limit` is the most edges of a list that a work-item reads. Or, if there are lists `left`, look
- * through them; then `words` is 0. */
+ * `limit` is the most edges of a list that a work-item reads. */
 static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited, uint limit,
-                      uint cached, ulong left, __local BottomUp *mine)
+                      uint cached, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), group = step->group, groups = step->groups;
     const bool sparse = unvisited * SPARSE_SHARE < graph->n;
@@ -421,8 +421,6 @@ static void bottom_up(const Step *step, const Graph *graph, uint words, ulong un
         mine->cache[word] = REACHED(graph, step->visited, word);
     for (uint tile = group * tile_words; tile < words; tile += groups * tile_words)
         packed += pull_tile(step, graph, tile, sparse, limit, cached, mine);
-    if (left)
-        packed += pull_left_lists(step, graph, left);
     group_scan(packed, step->scratch, &total);
     if (lid == 0 && total)
         add_long(step->counter, total);

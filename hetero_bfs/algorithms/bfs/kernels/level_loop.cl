@@ -78,6 +78,7 @@ static void copy_state(__local const ulong *state, __global ulong *target)
         target[i] = state[i];
 }
 
+#ifndef ONE_LAUNCH
 /* Return whether the pending step is of one of the `kinds` (a bit each), and clear `PENDING` if so.
  * One work-item calls this. Work-group 0 passes the state on to the next launch. */
 static bool take_step(uint kinds, volatile __global ulong *counters, __global ulong *rows,
@@ -113,17 +114,16 @@ static bool take_step(uint kinds, volatile __global ulong *counters, __global ul
 #define OTHERS (1 << BEGIN | 1 << TO_QUEUE | 1 << INVALIDATE)
 #define PULLS (1 << PULL | 1 << PULL_REST)
 #define RUN(step, due) run_##step(due, group, groups, &graph, &arrays, &mine)
-#ifdef ONE_STEP
 #define IS_OF(kinds) (runs && (kinds) >> mine.state[STEP] & 1)
-STEP_KERNEL(step, 1 << PUSH | PULLS | OTHERS, RUN(push, IS_OF(1 << PUSH)); RUN(pull, IS_OF(PULLS));
-            RUN(other, IS_OF(OTHERS)))
+#ifdef ONE_STEP
+STEP_KERNEL(step, 1 << PUSH | PULLS | OTHERS, RUN(push, IS_OF(1 << PUSH));
+            RUN(pull, IS_OF(1 << PULL)); RUN(rest, IS_OF(1 << PULL_REST)); RUN(other, IS_OF(OTHERS)))
 #else
 STEP_KERNEL(push_step, 1 << PUSH, RUN(push, runs))
-STEP_KERNEL(pull_step, PULLS, RUN(pull, runs))
+STEP_KERNEL(pull_step, PULLS, RUN(pull, IS_OF(1 << PULL)); RUN(rest, IS_OF(1 << PULL_REST)))
 STEP_KERNEL(other_step, OTHERS, RUN(other, runs))
 #endif
-
-#ifdef ONE_LAUNCH
+#else
 /* Run steps until the search is over or the host must continue. A barrier across the work-groups
  * gives up after `patience` polls. */
 __kernel GROUP_SIZE void search(SEARCH_PARAMS, volatile __global uint *sync, __global uint *cells,
