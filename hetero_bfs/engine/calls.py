@@ -28,7 +28,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-_USUAL = EngineOptions()
 _GRAPH = """\
 graph : CSRGraph, EdgeSource, SearchGraph, or sparse matrix or array of SciPy's
     Each stored entry (u, v) of a matrix is the edge u -> v.
