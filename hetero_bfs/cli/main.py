@@ -104,11 +104,20 @@ def _check_files(options: Namespace) -> None:
                 f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
                 "beside it"
             )
-        if name in ("out", "edges_out", "levels") and str(path).lower().endswith(".parquet"):
-            from hetero_bfs.graph.io.table_files import import_arrow
-
-            import_arrow(path)
         check_writable(path)
+        if name in ("out", "edges_out", "levels") and options.command not in ("layers", "view"):
+            _check_format(option, path)
+
+
+def _check_format(option: str, path: Path) -> None:
+    """Check the suffix of a file for values of vertices or edges."""
+    suffix = path.suffix.lower()
+    if suffix not in (".npy", ".csv", ".npz", ".parquet"):
+        raise HeteroBFSError(f"{option} {path}: its name must end in .npy, .csv, .npz or .parquet")
+    if suffix == ".parquet":
+        from hetero_bfs.graph.io.table_files import import_arrow
+
+        import_arrow(path)
 
 
 def load_numba() -> None:

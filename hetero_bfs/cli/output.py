@@ -189,6 +189,7 @@ def read_graph(options: Namespace, path: Any, weighted: bool) -> EdgeList | CSRG
 
 def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
     """Return the numbers of vertices that options name."""
+    from hetero_bfs.graph.edge_source import check_vertex
     from hetero_bfs.graph.vertex_names import numbers_of
 
     vertices = list(given)
@@ -199,7 +200,7 @@ def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
             raise GraphFileError(
                 f"{vertex!r} is not a vertex id; the graph has no names: give --renumber"
             )
-    return vertices
+    return [check_vertex(vertex, graph.num_vertices) for vertex in vertices]
 
 
 def may_have_names(options: Namespace) -> bool:

@@ -103,7 +103,7 @@ class ProgramReport(Report[ProgramResult]):
         ]
         lines += [f"total {name}: {total}" for name, total in figures["totals"].items()]
         count = number_of(result.iterations, "iteration")
-        work = f"{result.edges_scanned} edges scanned"
+        work = f"{number_of(result.edges_scanned, 'edge')} scanned"
         return [*lines, f"{self.arguments['program']}: {count}, mode {result.mode}, {work}"]
 
 
@@ -225,7 +225,7 @@ def _is_program(value: Any, base: type) -> bool:
 
 
 def _listed(found: dict[str, Any]) -> str:
-    return f"the programs {', '.join(found)}" if found else "none"
+    return f"the programs {', '.join(found)}" if found else "no program"
 
 
 def _module_of(path: Path) -> ModuleType:

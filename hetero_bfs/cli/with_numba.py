@@ -37,7 +37,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if not self._said:
             kept = "" if private_cache.folder() is None else "; later runs find it on disk"
-            print(f"compiling for this machine{kept}", file=sys.stderr)
+            print(f"compiling for this machine; times may include it{kept}", file=sys.stderr)
         self._said = True
         self._within.append(event.data["dispatcher"].py_func.__name__)
         if self._bar is None:

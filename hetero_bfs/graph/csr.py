@@ -313,16 +313,17 @@ class CSRGraph:
     ) -> pandas.DataFrame:
         """Return a pandas frame with an edge in each row, an undirected one with source < target.
 
-        The columns of ids are uint32. The column of weights has their type; without weights there
-        is none. Isolated vertices are in no row: `from_pandas` needs `num_vertices` for them.
+        The columns of ids are uint32; if vertices have names, the columns have these. The column of
+        weights has their type; without weights there is none. Isolated vertices are in no row:
+        `from_pandas` needs `num_vertices` for them.
         """
         return pandas_of_lists(self, source, target, weight)
 
     def to_networkx(self, weight: str = "weight") -> networkx.Graph:
-        """Return a NetworkX `Graph`, or `DiGraph` if directed, with nodes 0 to num_vertices - 1.
+        """Return a NetworkX `Graph`, or `DiGraph` if directed, with all vertices as nodes.
 
-        `weight` names the edge attribute of the weights; without weights there is none. Needs
-        networkx.
+        The nodes are the vertices' names if they have some, else their numbers. `weight` names the
+        edge attribute of the weights; without weights there is none. Needs networkx.
 
         Raises
         ------

@@ -75,7 +75,7 @@ def check_edge_source(graph: Any) -> None:
     if not all(hasattr(graph, name) for name in wanted):
         raise ArgumentError(
             f"the graph is of type {type(graph).__name__}; make one with hetero_bfs.load(path), "
-            "kronecker(scale), or CSRGraph.from_edges, .from_scipy or .from_networkx"
+            "kronecker(scale), or CSRGraph.from_edges, .from_pandas, .from_scipy or .from_networkx"
         )
     check_num_vertices(check_integer("the graph's num_vertices", graph.num_vertices))
     check_integer("the graph's num_input_edges", graph.num_input_edges, 0)
@@ -151,7 +151,8 @@ def check_vertex(vertex: Any, num_vertices: int) -> int:
     """Return a vertex id as int; raise `GraphError` if it is not a vertex of the graph."""
     number = as_integer(vertex)
     if number is None:
-        raise GraphError(f"{shown(vertex)} is not a vertex id; ids are integers")
+        name = "; that of a name is its position in graph.names" if isinstance(vertex, str) else ""
+        raise GraphError(f"{shown(vertex)} is not a vertex id; ids are integers{name}")
     if num_vertices == 0:
         raise GraphError(f"vertex {shown(number)} is not in the graph, which has no vertices")
     if not 0 <= number < num_vertices:

@@ -173,7 +173,7 @@ def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any
         elif float(np.abs(array).max()) > _MOST_EXACT:
             convert = "it lost digits of ids beyond 2**53; read them again as integers"
     elif kind != "b":
-        convert = "number the vertices first, for example by pandas.factorize"
+        convert = "number the vertices of both columns together, by one call of pandas.factorize"
     raise GraphError(f"column {name!r} holds {array.dtype}, and vertex ids are integers; {convert}")
 
 
@@ -259,6 +259,8 @@ def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas
     types = np.uint32, np.uint32, *([] if graph.weights is None else [graph.weights.dtype])
     parts = [tuple(np.empty(0, dtype) for dtype in types), *edges_once(graph)]
     held = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if graph.names is not None:
+        held[:2] = (graph.names[ends] for ends in held[:2])
     columns = dict(zip((source, target, weight), held, strict=False))
     if len(columns) < len(held):
         raise ArgumentError(f"columns {source!r}, {target!r}, {weight!r}; give different names")
@@ -268,8 +270,10 @@ def pandas_of_lists(graph: Any, source: str, target: str, weight: str) -> pandas
 def networkx_of_lists(graph: Any, weight: str) -> networkx.Graph:
     networkx = _package("networkx")
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
-    made.add_nodes_from(range(graph.num_vertices))
-    for columns in edges_once(graph):
+    names = np.arange(graph.num_vertices) if graph.names is None else graph.names
+    made.add_nodes_from(names.tolist())
+    for src, dst, *weights in edges_once(graph):
+        columns = names[src], names[dst], *weights
         edges = zip(*(column.tolist() for column in columns), strict=True)
         if graph.weights is None:
             made.add_edges_from(edges)

@@ -40,6 +40,8 @@ def as_integer(value: Any) -> int | None:
     NumPy's integers, zero-dimensional arrays of integers, and objects with `__index__` count as
     integers. True, False and masked entries do not.
     """
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)) or np.ma.is_masked(value):
         return None
     try:

@@ -19,6 +19,7 @@ from hetero_bfs.graph.vertex_names import Named, name_of
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.trace import LevelTrace, format_levels
+from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
 _START = np.zeros(schema.STATE_SIZE)
@@ -315,8 +316,8 @@ class SearchReport(Report[BFSResult]):
         result, target = self.result, self.arguments["target"]
         lines = [
             f"reached {result.reached} of {self.edges.num_vertices} vertices in "
-            f"{int(result.level.max())} levels",
-            f"{result.nedge} edges in {1e3 * result.seconds:.3f} ms, "
+            f"{number_of(int(result.level.max()), 'level')}",
+            f"{number_of(result.nedge, 'edge')} in {1e3 * result.seconds:.3f} ms, "
             f"{result.teps / 1e6:.1f} MTEPS{valid}",
         ]
         if target is not None:

@@ -79,6 +79,6 @@ class ColouringReport(Report[Colouring]):
         return [
             f"{number_of(figures['num_colours'], 'colour')} for {self.result.colour.size} "
             f"vertices; largest classes {classes or 'none'}",
-            f"{number_of(self.result.iterations, 'iteration')}, {figures['edges_scanned']} edges "
-            "scanned",
+            f"{number_of(self.result.iterations, 'iteration')}, "
+            f"{number_of(figures['edges_scanned'], 'edge')} scanned",
         ]

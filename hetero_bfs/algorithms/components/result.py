@@ -79,5 +79,5 @@ class ComponentsReport(Report[Components]):
             f"{number_of(figures['num_components'], 'component')}, the largest of "
             f"{number_of(figures['largest'], 'vertex')}; "
             f"{number_of(figures['isolated'], 'isolated vertex')}",
-            f"{figures['edges_scanned']} edges scanned",
+            f"{number_of(figures['edges_scanned'], 'edge')} scanned",
         ]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.pagerank.check import check_pagerank
 from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.errors import CheckOutcome, ValidationError
+from hetero_bfs.graph.vertex_names import name_of
 from hetero_bfs.scheduling.trace import Iterated, IterationTrace
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
@@ -69,7 +70,7 @@ class PageRank(Iterated):
         return [(int(v), float(self.rank[v])) for v in order]
 
     def _repr_html_(self) -> str:
-        highest = ", ".join(f"{vertex} ({rank:.3g})" for vertex, rank in self.highest(5))
+        highest = ", ".join(f"{name_of(self, v)} ({rank:.3g})" for v, rank in self.highest(5))
         facts = {
             "vertices": self.rank.size,
             "highest ranks": highest,
@@ -100,11 +101,14 @@ class PageRankReport(Report[PageRank]):
             )
         return found
 
+    def _highest(self) -> list[tuple[int | str, float]]:
+        return [(name_of(self.edges, v), rank) for v, rank in self.result.highest(_HIGHEST)]
+
     def figures(self) -> dict[str, Any]:
         result = self.result
         return {
             "num_self_loops": self.edges.num_self_loops,
-            "highest": [{"vertex": v, "rank": rank} for v, rank in result.highest(_HIGHEST)],
+            "highest": [{"vertex": name, "rank": rank} for name, rank in self._highest()],
             "change": result.change,
             "converged": result.converged,
         }
@@ -113,6 +117,6 @@ class PageRankReport(Report[PageRank]):
         result = self.result
         return [
             f"{'vertex':>12} {'rank':>12}",
-            *(f"{vertex:>12} {rank:>12.6g}" for vertex, rank in result.highest(_HIGHEST)),
+            *(f"{name:>12} {rank:>12.6g}" for name, rank in self._highest()),
             f"{number_of(result.iterations, 'iteration')}, change {result.change:.3g}",
         ]

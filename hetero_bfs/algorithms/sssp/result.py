@@ -155,7 +155,8 @@ class PathReport(Report[ShortestPaths]):
         return [
             f"reached {result.reached} of {result.distance.size} vertices, the furthest at "
             f"distance {result.largest_distance:.9g}",
-            f"{number_of(len(result.traces), 'window')}, {result.edges_scanned} edges scanned",
+            f"{number_of(len(result.traces), 'window')}, "
+            f"{number_of(result.edges_scanned, 'edge')} scanned",
         ]
 
     def table(self) -> str:

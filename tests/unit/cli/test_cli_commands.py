@@ -141,11 +141,12 @@ def test_every_output_of_a_command_is_checked():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--out", "same", "--levels", "same"], "--levels same is --out's file, too"),
-        (["--out", "same", "--json", "./same"], "--json same is --out's file, too"),
+        (["--out", "o.npy", "--levels", "o.npy"], "--levels o.npy is --out's file, too"),
+        (["--out", "o.npy", "--json", "./o.npy"], "--json o.npy is --out's file, too"),
         (["--out", "g.txt"], "--out g.txt is an input, too"),
         (["--levels", "-"], "--levels -: only --json knows standard output"),
         (["--out", "pipe"], "pipe cannot be written: it is not a regular file"),
+        (["--out", "o.txt"], "--out o.txt: its name must end in .npy, .csv, .npz or .parquet"),
     ],
 )
 def test_outputs_destroy_neither_each_other_nor_the_input(

@@ -87,6 +87,14 @@ def test_weights(tmp_path, capsys):
     assert (high["vertex"], low["vertex"]) == (2, 1)
 
 
+def test_the_highest_have_their_names(tmp_path, capsys):
+    path = tmp_path / "g.csv"
+    path.write_text("source,target\nada,cy\nbob,cy\n")
+    for extra, name in (([], "\n          cy "), (["--json", "-"], '"vertex": "cy"')):
+        assert run("pagerank", path, "--renumber", *extra) == 0
+        assert name in capsys.readouterr().out
+
+
 def test_a_graph_without_vertices(tmp_path, capsys):
     path = tmp_path / "g.el"
     path.write_text("# Nodes: 0\n")

@@ -193,6 +193,11 @@ def test_a_vertex_by_its_name(program, friends, tmp_path, capsys):
         assert note in capsys.readouterr().err
 
 
+def test_a_vertex_beyond_the_graph(program, graph, capsys):
+    assert run("run", program(PATHS), graph, "--vertex", "source=9") == 1
+    assert "vertex 9 is not in the graph; its ids are 0 to 4" in one_line(capsys)
+
+
 def test_several_fields_of_any_name_but_vertex(program, graph, tmp_path, capsys):
     path = program(LARGEST.replace("largest", "file").replace("sweep", "allow_pickle"))
     for out in (tmp_path / "o.npy", tmp_path / "o.npz"):
@@ -243,7 +248,7 @@ def test_several_programs(program, graph, capsys):
         ("x = 1\ny = x / 0\n", "program.py:2: ZeroDivisionError: division by zero; correct"),
         ("import nowhere_at_all\n", "program.py:1: ModuleNotFoundError: No module named"),
         ("import sys\nsys.exit(3)\n", "program.py:2: SystemExit: 3; correct"),
-        ("x = 1\n", "has none; write a class derived from hb.Program"),
+        ("x = 1\n", "has no program; write a class derived from hb.Program"),
         (PATHS.replace("message", "mesage"), "Paths has no method message"),
         (PATHS.replace("hb.minimum", "hb.minimum\n    totals = 3"), "Paths.totals is 3; give a"),
         (PATHS.replace("hb.minimum", "hb.minimum\n    state = 3"), "Paths.state is not a mapping"),

@@ -119,3 +119,14 @@ def test_names_of_columns_and_the_arrays_are_the_users():
     matrix = graph.to_scipy()
     matrix.data[:] = 9  # the weights of the graph are its own
     assert graph.weights.tolist() == [2, 2, 3, 3]
+
+
+def test_names_go_to_frames_and_networkx(tmp_path):
+    path = tmp_path / "g.csv"
+    path.write_text("source,target,weight\nbob,ada,2\ncy,bob,3\n")
+    graph = hb.load(path, renumber=True, weighted=True)
+    assert graph.to_pandas().values.tolist() == [["ada", "bob", 2], ["bob", "cy", 3]]
+    network = graph.to_networkx()
+    assert list(network.edges(data="weight")) == [("ada", "bob", 2), ("bob", "cy", 3)]
+    with pytest.raises(hb.GraphError, match=r"'ada' is not .* is its position in graph\.names"):
+        hb.bfs(graph, "ada")
