@@ -80,7 +80,7 @@ _TABLE_5 = {  # seconds at scale 26 on the A10-7850K, level by level
 
 _REMAPPING_STEPS = (RELABELLING, LOCALITY)
 _ORDERS = "degree", "given"
-_UPLOAD = "opening on the device"
+_UPLOAD = "upload"
 
 
 def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
