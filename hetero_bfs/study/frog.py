@@ -383,7 +383,7 @@ _SECTIONS = (
     ),
     claims_section(
         "The paper's means are over its five smaller graphs, ours over the graphs of this study; "
-        "those of ratios are geometric. Those of updates leave out graphs whose mixed class has none."
+        "those of ratios are geometric. Ratios of updates need a mixed class that has some."
     ),
 )
 
