@@ -272,10 +272,10 @@ def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     return rows
 
 
-def _ratio(before: Any, after: Any) -> float | None:
-    """Return the geometric mean of the ratios; None if there are none."""
+def _ratio(before: Any, after: Any) -> float:
+    """Return the geometric mean of the ratios; NaN if there are none."""
     ratios = np.asarray(before, float) / np.asarray(after, float)
-    return math.exp(np.log(ratios).mean()) if ratios.size else None
+    return math.exp(np.log(ratios).mean()) if ratios.size else math.nan
 
 
 # Findings, and sections.
