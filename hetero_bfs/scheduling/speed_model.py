@@ -8,8 +8,8 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
               the same for SMALL levels, which other kernels run (cooperative.cl, expand.py). Models
               from before 2026-11-26 have `learned_deep` instead: formulas of high-diameter graphs,
               almost all of whose levels are small
-    zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`). Models from before 2026-11-27 lack it;
-              what they have as `average` was fitted to other graphs and in another way
+    zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`). Models from before 2026-11-27 may lack
+              it; what they have as `average` was fitted to other graphs and in another way
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue

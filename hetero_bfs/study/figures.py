@@ -110,7 +110,7 @@ def by_domain(
     measured = table.loc[table[[*columns]].notna().any(axis=1), "domain"]
     missing = [title for domain, title in _DOMAINS.items() if domain not in set(measured)]
     if missing:
-        figure.supxlabel(f"not measured: {', '.join(missing)}", fontsize=9)
+        figure.axes[-1].set_xlabel(f"not measured: {', '.join(missing)}", fontsize=9)
     return figure
 
 

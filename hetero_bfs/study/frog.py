@@ -225,7 +225,7 @@ def _streaming(
         with ProgramRuns(built, 1, room) as runs:
             result, seconds = _timed(runs, ALGORITHMS["PageRank"], given, options, rounds)
     except DeviceError as error:
-        add_note(notes, f"{about['graph']} was not streamed: {error}")
+        add_note(notes, f"{about['graph']} was not streamed: {'; '.join(runs.notes) or error}")
         return []
     sent = result.streamed_bytes / max(result.iterations, 1)
     return [{
@@ -260,21 +260,22 @@ def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     for name in ALGORITHMS:
         ours, counted = (table[table["algorithm"] == name] for table in (runs, atomics))
         before, after = ours["synchronous_iterations"], ours["asynchronous_iterations"]
+        mixed = counted[counted["mixed_class"] > 0]
         rows.append(
             claim(f"{name}: iterations, synchronous over asynchronous", _ratio(*_TABLE_5[name]),
                    _ratio(before, after))
         )  # fmt: skip
         rows.append(
             claim(f"{name}: updates with atomics, synchronous over asynchronous",
-                   _ratio(*_TABLE_6[name]), _ratio(counted["synchronous"], counted["mixed_class"]))
+                   _ratio(*_TABLE_6[name]), _ratio(mixed["synchronous"], mixed["mixed_class"]))
         )  # fmt: skip
     return rows
 
 
 def _ratio(before: Any, after: Any) -> float:
-    """Return the geometric mean of the ratios; counts of 0 are 1."""
-    ratios = np.maximum(np.asarray(before, float), 1) / np.maximum(np.asarray(after, float), 1)
-    return math.exp(np.log(ratios).mean())
+    """Return the geometric mean of the ratios; NaN if there are none."""
+    ratios = np.asarray(before, float) / np.asarray(after, float)
+    return math.exp(np.log(ratios).mean()) if ratios.size else math.nan
 
 
 # Findings, and sections.
@@ -382,7 +383,7 @@ _SECTIONS = (
     ),
     claims_section(
         "The paper's means are over its five smaller graphs, ours over the graphs of this study; "
-        "those of ratios are geometric."
+        "those of ratios are geometric. Ratios of updates need a mixed class that has some."
     ),
 )
 

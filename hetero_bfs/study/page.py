@@ -238,7 +238,8 @@ table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabu
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right;
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-caption { text-align: left; color: #444; padding-bottom: .3rem; }
+caption { text-align: left; color: #444; padding-bottom: .3rem;
+  max-width: calc(100vw - 3rem); }
 thead th { border-bottom: 2px solid #888; }
 footer { border-top: 1px solid #ccc; margin-top: 3rem; padding-top: .8rem; }
 nav a { margin-right: 1.2rem; white-space: nowrap; }

@@ -67,8 +67,8 @@ class Ranks(Program):
 PROGRAMS: dict[str, Program] = {"BFS": Levels(), "SSSP": Distances(), "PageRank": Ranks()}
 _ITERATIONS = {"PageRank": 20}
 
-FAMILIES = {"R-MAT": "rmat", "Random": "uniform", "BIP": "bipartite", "road": "grid"}
-"""The families of graphs of GPregel's Table I; a grid is in place of RoadNet-CA."""
+FAMILIES = "rmat", "uniform", "bipartite", "grid"
+"""Those of GPregel's Table I, by the names of `hetero-bfs generate`; a grid is for RoadNet-CA."""
 
 
 def lines_of(name: str) -> int:
@@ -103,12 +103,12 @@ def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject
     own: dict[str, dict[str, Any]] = {
         "grid": {"rows": 1 << scale // 2}, "bipartite": {"scale": scale - 1, "degree": 8}
     }  # fmt: skip
-    for kind, family in FAMILIES.items():
-        announce(f"{kind}, scale {scale}")
+    for family in FAMILIES:
+        announce(f"{family}, scale {scale}")
         edges = weighted(generated(family, **own.get(family, {"scale": scale})))
         graph = CSRGraph.from_edge_source(edges)
         with ProgramRuns(build_search_graph(graph), threads, info) as runs:
-            yield Subject(kind, graph, int(np.argmax(graph.degree())), runs)
+            yield Subject(family, graph, int(np.argmax(graph.degree())), runs)
 
 
 def seconds_of(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> FloatArray:

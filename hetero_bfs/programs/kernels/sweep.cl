@@ -116,7 +116,7 @@ static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, 
 {
     const OFFSET last = backward_indptr[v + 1] - shift;
     bool found = false;
-    for (k += backward_indptr[v] - shift; k < last && (HAS_IDENTITY || !found); k += stride) {
+    for (k += backward_indptr[v] - shift; (HAS_IDENTITY || !found) && k < last; k += stride) {
         const uint u = backward_neighbours[k];
         counts->edges++;
 #if !PREPARED && !ALL_ACTIVE

@@ -177,7 +177,7 @@ def test_the_figure_names_meters_and_what_was_not_measured():
     (axes,) = drawn.axes
     assert axes.get_title(loc="left") == "energy of the OpenCL device (NVML 0), idle included"
     missing = "not measured: energy of the CPU, energy of the whole system"
-    assert drawn.get_supxlabel() == missing
+    assert drawn.axes[-1].get_xlabel() == missing
     assert figures.by_domain(made.assign(mteps_per_watt=None), columns, "") is None
 
 

@@ -20,6 +20,7 @@ SCALES = (5, 7)
 def run(out, *more) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zhang, "QUICK_PLAN", Plan((6,), 2, 1))
+        patch.setattr(zhang, "model_of", lambda info: None)
         arguments = ["--paper", "zhang", "--scale", *SCALES, "--quick", *TINY, "--device", "cpu"]
         return study(*([] if out is None else [out]), *arguments, *more)
 
