@@ -31,6 +31,7 @@ _MOST_BARS, _MOST_GROUPS = 42, 6  # of a panel
 _FEW_BARS = 12  # with numbers that stand upright
 _WIDE = 30  # ratio of values that needs a logarithmic axis
 _MOST_LEGEND_COLUMNS = 4
+_LEGEND_CHARACTERS = 92  # of a line, with 7 for each mark
 PALETTE = (
     *("#56B4E9", "#D55E00", "#CC79A7", "#999999"),
     *("#009E73", "#E69F00", "#0072B2", "#332288"),
@@ -253,7 +254,8 @@ def legend_above(figure: Figure, axes: Iterable[Axes]) -> None:
     for one in axes:
         handles, labels = one.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    columns = min(len(found), _MOST_LEGEND_COLUMNS)
+    fitting = _LEGEND_CHARACTERS // (7 + max(map(len, found), default=0))
+    columns = max(min(len(found), fitting, _MOST_LEGEND_COLUMNS), 1)
     figure.legend(
         found.values(), found, loc="outside upper left", ncols=columns, fontsize=8, frameon=False
     )
