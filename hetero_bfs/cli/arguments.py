@@ -211,6 +211,13 @@ def _add_run(commands: Any) -> None:
         metavar="V",
         help="vertex where the levels of mode layered begin (default: that of a file of `layers`)",
     )
+    add(
+        "--num-classes",
+        type=positive,
+        metavar="N",
+        help="classes of mode asynchronous: one thread or work-group goes through all colours from "
+        "the N-th on (default: by their work)",
+    )
     add_file(command, "--out", f"write all fields of the state {_TO}")
     add_file(command, "--edges-out", f"write source, target and fields of edges {_TO}")
     add_trace(command, "iteration")

@@ -54,7 +54,10 @@ def run(options: Namespace) -> int:
                 f"{options.graph}: mode layered finds no layers; give a root by --root V{directed}"
             )
         root = 0  # the vertex from which the file's layers begin
-    run_options = RunOptions(options.max_iterations, mode=options.mode, root=root)
+    classes = options.num_classes
+    run_options = RunOptions(
+        options.max_iterations, mode=options.mode, root=root, num_classes=classes
+    )
     shown, values = _values(options, edges, names)
     values |= _edge_fields(options, known)
     with open_analysis(ProgramRuns, edges, engine_options(options)) as analysis:

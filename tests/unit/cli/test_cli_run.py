@@ -212,12 +212,19 @@ def test_several_fields_of_any_name_but_vertex(program, graph, tmp_path, capsys)
     assert "Largest.state: 'vertex' is the column" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("extra", [["asynchronous"], ["layered", "--root", "0"]])
+@pytest.mark.parametrize(
+    "extra", [["asynchronous"], ["asynchronous", "--num-classes=2"], ["layered", "--root", "0"]]
+)
 def test_modes(program, graph, extra, capsys):
     options = ["--argument", "source=0", "--mode", *extra, *SPARSE]
     assert run("run", program(PATHS), graph, *options) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["mode"], data["fields"]["distance"]["min"]) == (extra[0], 0.0)
+
+
+def test_a_number_of_classes_needs_its_mode(program, graph, capsys):
+    assert run("run", program(PATHS), graph, "--argument=source=0", "--num-classes=2") == 1
+    assert "--num-classes is given, which mode 'synchronous' has no use" in one_line(capsys)
 
 
 def test_an_end_by_max_iterations_is_a_note(program, graph, capsys):
