@@ -303,7 +303,7 @@ def count_ends(input_degree: Array, depth: Array, unreached: int) -> Array:
     """Return the input edges at the vertices that each search reached, int64 (searches,)."""
     counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
     _count_ends(input_degree, depth, unreached, counts, parts=BLOCKS)
-    return counts.sum(axis=0)
+    return np.asarray(counts.sum(axis=0))
 
 
 @parallel_kernel("input_degree depth unreached counts", counted=False)

@@ -41,7 +41,7 @@ def make_control(threads: int) -> npt.NDArray[np.int64]:
 
 
 def start_workers(
-    owner: object, run_worker: Any, control: npt.NDArray[np.int64], shared: Any, threads: int
+    owner: object, run_worker: Any, shared: Any, control: npt.NDArray[np.int64], threads: int
 ) -> Callable[[], object]:
     """Start a pool's workers; they end with `owner`, or with the program.
 
@@ -118,24 +118,33 @@ class HostRun:
     def _link(self, struct: Any) -> None:
         from hetero_bfs.support.parallel import chunk_address
 
+        visible = self._visible(struct)
         for task, function in self._phases().items():
-            self.fields["work"][task] = chunk_address(function, struct.numba_type)
+            arrays = struct if self._sees_all(function) else visible
+            self.fields["work"][task] = chunk_address(function, arrays.numba_type)
 
     def _visible(self, struct: Any) -> Any:
         """Return the part of the arrays that loops see, by default all of them."""
         return struct
 
+    def _sees_all(self, phase: Any) -> bool:
+        """Tell whether a phase sees all arrays, or what loops see."""
+        return True
+
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         return []
 
-    def _worker(self) -> Any:
+    def _worker(self, shared: Any) -> tuple[Any, Any]:
+        """Return the loop of a worker, and the arrays that it sees."""
         from hetero_bfs.devices.cpu.thread_pool import run_worker
+        from hetero_bfs.support.parallel import Head
 
-        return run_worker
+        return run_worker, Head("Pool", self.struct, 2)
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        return self._make_fields()
+        made = self._make_fields()
+        return {"threads": made["threads"], "work": made["work"]} | made  # first, as in `POOL`
 
     @cached_property
     def struct(self) -> Any:
@@ -158,7 +167,7 @@ class HostRun:
         shared = self.shared
         for loop, arguments in self._loops():
             loop.compile(tuple(numba.typeof(argument) for argument in arguments))
-        self._stop = start_workers(self, self._worker(), self.control, shared, self.threads)
+        self._stop = start_workers(self, *self._worker(shared), self.control, self.threads)
 
     def close(self) -> None:
         if self._stop is not None:
