@@ -91,7 +91,10 @@ class Node:
         self.file, self.line = _place(places, line)
         self.children = [_node(child, places, source) for child in cursor.get_children()]
         if self.kind == "INTEGER_LITERAL":
-            self.name = _WORD.match(source, self.order)[0].decode().rstrip("uUlL")
+            word = _WORD.match(source, self.order)[0].decode()
+            if not word[:1].isdigit():  # a macro: its tokens, which take clang long
+                word = next((t.spelling for t in cursor.get_tokens()), "")
+            self.name = word.rstrip("uUlL")
         if self.kind == "CALL_EXPR":
             self.name = self.name or self.children[0].name
             self.children = self.children[1:]
