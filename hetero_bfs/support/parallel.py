@@ -72,10 +72,6 @@ class StructType(types.Type):  # type: ignore[misc]
         return sum(_count_words(kind) for kind in list(self.fields.values())[:before])
 
 
-POOL = StructType("Pool", (("threads", types.int64), ("work", _CONTROL)))
-"""The first fields of the struct of a run on the CPU: what its thread pool reads."""
-
-
 class Struct:
     """Named arrays, tuples of arrays, and integers, which kernels read by name.
 
@@ -216,14 +212,6 @@ def address_of(function: Any, *kinds: Any) -> int:
 def call_at(typing_context: Any, address: Any, control: Any, arrays: Any, i: Any, j: Any) -> Any:
     """call_at(address, control, arrays, i, j): call a kernel of `chunk_address`."""
     return _caller((control, arrays, types.int64, types.int64), CHUNK_RESULTS)
-
-
-@intrinsic
-def pool_of(typing_context: Any, arrays: Any) -> Any:
-    """pool_of(arrays): the same struct as a `POOL`, so that the pool is compiled once for all."""
-    if list(arrays.fields.items())[:2] != list(POOL.fields.items()):
-        return None
-    return POOL(arrays), lambda context, builder, signature, values: values[0]
 
 
 @intrinsic

@@ -313,10 +313,10 @@ class CPUExecutor(HostRun):
             return 1
         return 1 << (min(self.threads, _MOST_OWNERS).bit_length() - 1)
 
-    def _worker(self, shared: Any) -> tuple[Any, Any]:
+    def _worker(self) -> Any:
         from hetero_bfs.algorithms.bfs.kernels.phases import run_worker
 
-        return run_worker, shared
+        return run_worker
 
 
 def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:

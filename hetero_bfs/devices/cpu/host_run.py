@@ -41,7 +41,7 @@ def make_control(threads: int) -> npt.NDArray[np.int64]:
 
 
 def start_workers(
-    owner: object, run_worker: Any, shared: Any, control: npt.NDArray[np.int64], threads: int
+    owner: object, run_worker: Any, control: npt.NDArray[np.int64], shared: Any, threads: int
 ) -> Callable[[], object]:
     """Start a pool's workers; they end with `owner`, or with the program.
 
@@ -134,17 +134,14 @@ class HostRun:
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         return []
 
-    def _worker(self, shared: Any) -> tuple[Any, Any]:
-        """Return the loop of a worker, and the arrays that it sees."""
+    def _worker(self) -> Any:
         from hetero_bfs.devices.cpu.thread_pool import run_worker
-        from hetero_bfs.support.parallel import Head
 
-        return run_worker, Head("Pool", self.struct, 2)
+        return run_worker
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        made = self._make_fields()
-        return {"threads": made["threads"], "work": made["work"]} | made  # first, as in `POOL`
+        return self._make_fields()
 
     @cached_property
     def struct(self) -> Any:
@@ -167,7 +164,7 @@ class HostRun:
         shared = self.shared
         for loop, arguments in self._loops():
             loop.compile(tuple(numba.typeof(argument) for argument in arguments))
-        self._stop = start_workers(self, *self._worker(shared), self.control, self.threads)
+        self._stop = start_workers(self, self._worker(), self.control, shared, self.threads)
 
     def close(self) -> None:
         if self._stop is not None:

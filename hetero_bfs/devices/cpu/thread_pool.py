@@ -50,7 +50,7 @@ from hetero_bfs.support.intrinsics import (
     wake_all,
     yield_processor,
 )
-from hetero_bfs.support.parallel import call_at, pool_of
+from hetero_bfs.support.parallel import call_at
 
 LINE = 8
 JOB, OWN, SHUTDOWN, SLEEPERS, MUTEX, CONDITION, SHARES = 0, 8, 16, 24, 32, 40, 64
@@ -245,10 +245,10 @@ def shut_down(control):
 
 # Phases cut into chunks, for any algorithm whose arrays name their work by address.
 #
-# `arrays` is a struct (parallel.py) that begins with `threads`, an integer, and `work`, int64
-# (tasks,), the addresses of kernels; `pool` is the struct by these two fields. A kernel takes
-# (control, arrays, chunk, me) and returns three int64, which are summed over the chunks. The master
-# calls `share`; each worker runs `run_worker` until the pool is shut down.
+# `arrays` is a struct (parallel.py) with `threads`, an integer, and `work`, int64 (tasks,), the
+# addresses of kernels. A kernel takes (control, arrays, chunk, me) and returns three int64, which
+# are summed over the chunks. The master calls `share`; each worker runs `run_worker` until the pool
+# is shut down.
 
 TASK, SIZE, ITEMS = JOB + 1, JOB + 2, JOB + 3
 """Words of a job after its number of chunks: the task, items per chunk, items in total."""
@@ -269,21 +269,21 @@ def chunk_of(control, chunk):
 
 
 @kernel(counted=False, inner=True)
-def take_part(control, pool, me):
-    address = pool.work[control[TASK]]
+def take_part(control, arrays, me):
+    address = arrays.work[control[TASK]]
     first, second, third = np.int64(0), np.int64(0), np.int64(0)
     while True:
-        chunk = take_chunk(control, me, pool.threads)
+        chunk = take_chunk(control, me, arrays.threads)
         if chunk < 0:
             return first, second, third
-        more = call_at(address, control, pool, chunk, me)
+        more = call_at(address, control, arrays, chunk, me)
         first += more[0]
         second += more[1]
         third += more[2]
 
 
 @kernel(counted=False)
-def run_worker(control, pool, me):
+def run_worker(control, arrays, me):
     phase = np.int64(0)
     while True:
         phase = await_phase(control, me, phase)
@@ -291,35 +291,35 @@ def run_worker(control, pool, me):
             return
         if take_share(control, me, phase):
             report = report_of(control, me)
-            report[0], report[1], report[2] = take_part(control, pool, me)
+            report[0], report[1], report[2] = take_part(control, arrays, me)
             end_share(control, me, phase)
 
 
-@njit(inline="always")
+@kernel(counted=False, inner=True)
 def share(control, arrays, task, items, size):
     """Run a task on `items` items with the thread pool, in chunks of `size` items.
 
     The job's other words must be written before. Returns the sums of the chunks' results.
     """
     control[SIZE], control[ITEMS] = size, items
-    return run_chunks(control, pool_of(arrays), np.int64(task), np.int64(-(-items // size)))
+    return run_chunks(control, arrays, task, -(-items // size))
 
 
 @kernel(counted=False, inner=True)
-def run_chunks(control, pool, task, chunks):
+def run_chunks(control, arrays, task, chunks):
     """Run a task whose other words are written; return the sums of the chunks' results."""
     control[CHUNKS], control[TASK] = chunks, task
-    if chunks <= 1 or pool.threads == 1:
-        address = pool.work[task]
+    if chunks <= 1 or arrays.threads == 1:
+        address = arrays.work[task]
         first, second, third = np.int64(0), np.int64(0), np.int64(0)
         for chunk in range(chunks):
-            more = call_at(address, control, pool, chunk, 0)
+            more = call_at(address, control, arrays, chunk, 0)
             first += more[0]
             second += more[1]
             third += more[2]
         return first, second, third
-    phase = begin_phase(control, min(chunks, pool.threads), pool.threads)
-    first, second, third = take_part(control, pool, 0)
+    phase = begin_phase(control, min(chunks, arrays.threads), arrays.threads)
+    first, second, third = take_part(control, arrays, 0)
     more = end_chunks(control, phase)
     return first + more[0], second + more[1], third + more[2]
 

@@ -57,7 +57,7 @@ from hetero_bfs.devices.cpu.thread_pool import (
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.schema import is_dense_push, row_of
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import call_at, pool_of
+from hetero_bfs.support.parallel import call_at
 
 CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
@@ -94,7 +94,7 @@ def run_worker(control, arrays, me):
                 _run(control, arrays, me, me)
             else:
                 report = report_of(control, me)
-                report[0], report[1], report[2] = take_part(control, pool_of(arrays), me)
+                report[0], report[1], report[2] = take_part(control, arrays, me)
             end_share(control, me, phase)
 
 
@@ -138,7 +138,7 @@ def share_out(control, arrays, task, size, chunks):
     """
     control[job.SIZE] = size
     arrays.counter[0] = 0
-    return run_chunks(control, pool_of(arrays), np.int64(task), np.int64(chunks))
+    return run_chunks(control, arrays, task, chunks)
 
 
 @kernel(counted=False, inner=True)
