@@ -167,16 +167,11 @@ class HostProgram(HostRun):
     def _kernels(self) -> Any:
         return host_module(self.plan, self._file)
 
-    def _link(self, struct: Any) -> None:
+    def _sees_all(self, phase: Any) -> bool:
         """Phases of loop.py see what the loop sees, so they are compiled once for all programs."""
         from hetero_bfs.programs.kernels import loop
-        from hetero_bfs.support.parallel import chunk_address
 
-        common = self._visible(struct)
-        for task, function in self._phases().items():
-            is_common = function.py_func.__module__ == loop.__name__
-            arrays = common if is_common else struct
-            self.fields["work"][task] = chunk_address(function, arrays.numba_type)
+        return bool(phase.py_func.__module__ != loop.__name__)
 
     def _visible(self, struct: Any) -> Any:
         from hetero_bfs.support.parallel import Head

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from numba import types
+from numba import njit, types
 from numba.core import event
 from numba.core.registry import CPUDispatcher
 
@@ -131,6 +132,10 @@ def kernel(
     if inner:
         dispatcher.__class__ = _InnerKernel
     return dispatcher
+
+
+inlined = partial(njit, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Decorator of functions that only kernels call, and that LLVM inlines: not kept on disk."""
 
 
 class _InnerKernel(CPUDispatcher):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator, Sequence
 
 from clang import cindex
@@ -32,6 +33,7 @@ _ARGUMENTS = [
     *["-x", "cl", "-cl-std=CL1.2", "-Dasm=__asm__", "-w", "-fno-spell-checking"],
     *["-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-cl-ext=+all", "-I", "/rules"],
 ]
+_WORD = re.compile(rb"\w*")
 _TRANSPARENT = {"UNEXPOSED_EXPR", "PAREN_EXPR", "CSTYLE_CAST_EXPR"}
 _BINARY = dict(
     enumerate(
@@ -78,7 +80,7 @@ class Node:
         "children", "file", "kind", "line", "name", "operator", "order", "type", "variable",
     )  # fmt: skip
 
-    def __init__(self, cursor: cindex.Cursor, places: list[tuple[str, int]]) -> None:
+    def __init__(self, cursor: cindex.Cursor, places: list[tuple[str, int]], source: bytes) -> None:
         self.kind = cursor.kind.name
         self.name = cursor.spelling
         self.type = cursor.type.spelling
@@ -87,9 +89,12 @@ class Node:
         self.variable = named.hash if named is not None else 0
         line, self.order = cursor.location.line, cursor.location.offset
         self.file, self.line = _place(places, line)
-        self.children = [_node(child, places) for child in cursor.get_children()]
+        self.children = [_node(child, places, source) for child in cursor.get_children()]
         if self.kind == "INTEGER_LITERAL":
-            self.name = next((t.spelling for t in cursor.get_tokens()), "").rstrip("uUlL")
+            word = _WORD.match(source, self.order)[0].decode()
+            if not word[:1].isdigit():  # a macro: its tokens, which take clang long
+                word = next((t.spelling for t in cursor.get_tokens()), "")
+            self.name = word.rstrip("uUlL")
         if self.kind == "CALL_EXPR":
             self.name = self.name or self.children[0].name
             self.children = self.children[1:]
@@ -133,13 +138,13 @@ def _place(places: list[tuple[str, int]], line: int) -> tuple[str, int]:
     return places[line - 1] if 0 < line <= len(places) else ("", line)
 
 
-def _node(cursor: cindex.Cursor, places: list[tuple[str, int]]) -> Node:
+def _node(cursor: cindex.Cursor, places: list[tuple[str, int]], source: bytes) -> Node:
     while cursor.kind.name in _TRANSPARENT:
         parts = [c for c in cursor.get_children() if c.kind.name != "TYPE_REF"]
         if len(parts) != 1:
             break
         cursor = parts[0]
-    return Node(cursor, places)
+    return Node(cursor, places, source)
 
 
 def _space(text: str) -> str:
@@ -188,7 +193,7 @@ class Tree:
         self.local_bytes: dict[str, int] = {}
         for cursor in unit.cursor.get_children():
             if cursor.kind.name == "FUNCTION_DECL" and cursor.is_definition():
-                function = Node(cursor, places)
+                function = Node(cursor, places, source.encode())
                 self.functions[function.name] = function
                 if cursor.storage_class.name != "STATIC":
                     self.local_bytes[function.name] = _local_bytes(cursor)

@@ -168,17 +168,15 @@ class Validator:
         stored = edges.num_input_edges * (2 if edges.both_directions else 1)
         for src, dst in progress(typed_chunks(edges), "validating", -(-stored // CHUNK_EDGES)):
             check_ends(src, dst, edges.num_vertices)
-            fails, counts, _ = loops.scan(
+            fails, counts = loops.scan(
                 src, dst, depth, tree_edges.starts, tree_edges.parents, edges.directed
             )
-            fails = fails.min(axis=0)
-            nedge += counts.sum(axis=0)
+            nedge += counts
             for row, column in zip(*np.nonzero(fails < src.size), strict=True):
                 edge = int(src[fails[row, column]]), int(dst[fails[row, column]])
                 first.setdefault((row + 3, int(column)), edge)
         if isinstance(edges, CSRGraph):  # its neighbour lists have no duplicates
-            unreached = depth.dtype.type(unreached_depth(depth.dtype))
-            nedge = loops.count_ends(edges.input_degree, depth, unreached).sum(axis=0)
+            nedge = loops.count_ends(edges.input_degree, depth, unreached_depth(depth.dtype))
         if edges.both_directions and not edges.directed:
             nedge //= 2
         unmet = tree_edges.first_unmet(len(self._columns))
@@ -218,8 +216,7 @@ class _TreeEdges:
         self.parents[size:] = loops.MET
 
     def first_unmet(self, num_searches: int) -> _Int64Array:
-        first = loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
-        return np.asarray(first.min(axis=0))
+        return loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
 
     def failure(self, vertex: int, column: int) -> Failure:
         here = slice(self.starts[vertex], self.starts[vertex + 1])

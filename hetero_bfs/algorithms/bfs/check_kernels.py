@@ -21,15 +21,19 @@ parent.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit, prange
+import numpy.typing as npt
+from numba import njit
 
 from hetero_bfs.graph.edge_source import NO_ID
-from hetero_bfs.support.code_cache import compiled
+from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
-BLOCKS = 256  # iterations of a parallel loop, many more than threads for load balance
+Array = npt.NDArray[Any]
+
+BLOCKS = 256  # parts of a loop, many more than threads for load balance
 TILE = 8  # parents compared at a time
 MET = NO_ID
 UNREACHED = -1
@@ -37,11 +41,6 @@ _LOW = 0xFFFFFFFF
 _UNKNOWN_DEPTH = -(1 << 32)
 _BATCH = 64  # edges whose cache lines are requested together
 _NO = np.uint8(0)
-_LOOPS_ONLY = {"numpy": False, "reduction": False}
-"""Runs only `prange` in parallel: every parallel zeros() and sum() would cost a barrier."""
-_PARALLEL = {"parallel": _LOOPS_ONLY, "nogil": True, "no_cfunc_wrapper": True}
-_INNER = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For functions that only compiled loops call: no wrapper for Python or C is compiled."""
 
 
 @njit(inline="always")
@@ -50,63 +49,62 @@ def depth_of(entry):
     return (entry >> 32) & _LOW
 
 
-@njit(inline="always")
-def _bounds(block, size):
-    index = np.int64(block)  # prange may count in uint64, and uint64 with int64 makes float64
-    return size * index // BLOCKS, size * (index + 1) // BLOCKS
-
-
 # One search: its parents and levels
 
 
-@compiled(**_PARALLEL)
-def pack(parent, source, packed):
+def pack(parent: Array, source: int, packed: Array) -> tuple[int, int]:
     """Fill `packed`; return the number of vertices reached, and the first suspect.
 
     A suspect is a vertex whose parent is unreached or not a vertex; num_vertices if there is none.
     """
-    size = parent.size
-    reached = np.zeros(BLOCKS, np.int64)
-    suspect = np.full(BLOCKS, size, np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, size)
-        count = 0
-        for v in range(start, stop):
-            p = np.int64(parent[v])
-            packed[v] = UNREACHED if p == -1 else _UNKNOWN_DEPTH | (p & _LOW)
-            count += p != -1
-            if p != -1 and (p < 0 or p >= size or parent[p] == -1):
-                suspect[block] = min(suspect[block], v)
-        reached[block] = count
+    reached, suspect = np.zeros(BLOCKS, np.int64), np.full(BLOCKS, parent.size)
+    _pack(parent, packed, reached, suspect, parts=BLOCKS)
     packed[source] = source  # depth 0
-    return reached.sum(), suspect.min()
+    return int(reached.sum()), int(suspect.min())
 
 
-@compiled(**_PARALLEL)
-def compute_depths(packed, reached):
+@parallel_kernel("parent packed reached suspect", counted=False)
+def _pack(given, block, blocks):
+    parent, packed, suspect = given.parent, given.packed, given.suspect
+    start, stop = part_of(parent.size, block, blocks)
+    count = 0
+    for v in range(start, stop):
+        p = np.int64(parent[v])
+        packed[v] = UNREACHED if p == -1 else _UNKNOWN_DEPTH | (p & _LOW)
+        count += p != -1
+        if p != -1 and (p < 0 or p >= parent.size or parent[p] == -1):
+            suspect[block] = min(suspect[block], v)
+    given.reached[block] = count
+
+
+def compute_depths(packed: Array, reached: int) -> int:
     """Replace every unknown depth; return the greatest depth, or -1 if there is a cycle.
 
     Threads share ancestors without a lock: all threads write the same depth of a vertex, in one
     aligned store. A thread visits a vertex at most twice.
     """
-    deepest = np.zeros(BLOCKS, np.int64)
-    cycle = np.zeros(1, np.bool_)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, packed.size)
-        greatest = 0
-        for v in range(start, stop):
-            if cycle[0]:
-                break
-            if packed[v] != UNREACHED:
-                depth = _set_depths(v, packed, reached)
-                greatest = max(greatest, depth)
-                if depth < 0:
-                    cycle[0] = True
-        deepest[block] = greatest
-    return -1 if cycle[0] else deepest.max()
+    deepest, cycle = np.zeros(BLOCKS, np.int64), np.zeros(1, np.bool_)
+    _compute_depths(packed, reached, deepest, cycle, parts=BLOCKS)
+    return -1 if cycle[0] else int(deepest.max())
 
 
-@compiled(**_INNER)
+@parallel_kernel("packed reached deepest cycle", counted=False)
+def _compute_depths(given, block, blocks):
+    packed, cycle = given.packed, given.cycle
+    start, stop = part_of(packed.size, block, blocks)
+    greatest = 0
+    for v in range(start, stop):
+        if cycle[0]:
+            return
+        if packed[v] != UNREACHED:
+            depth = _set_depths(v, packed, given.reached)
+            greatest = max(greatest, depth)
+            if depth < 0:
+                cycle[0] = True
+    given.deepest[block] = greatest
+
+
+@njit(inline="always")
 def _set_depths(vertex, packed, reached):
     """Set the depths of `vertex` and its ancestors; return its depth, or -1 for a cycle."""
     top, steps = vertex, 0
@@ -126,7 +124,7 @@ def _set_depths(vertex, packed, reached):
     return deepest
 
 
-@compiled(nogil=True)
+@kernel
 def find_cycle(packed, source):
     """Return a vertex of a cycle, the same one in every run; there must be a cycle."""
     visit = np.full(packed.size, -1, np.int64)  # start of the first walk that passed a vertex
@@ -141,29 +139,34 @@ def find_cycle(packed, source):
     return source
 
 
-@compiled(**_PARALLEL)
-def first_wrong_level(level, packed):
-    first = np.full(BLOCKS, level.size, np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, level.size)
-        for v in range(start, stop):
-            if level[v] != (-1 if packed[v] == UNREACHED else depth_of(packed[v])):
-                first[block] = v
-                break
-    return first.min()
+def first_wrong_level(level: Array, packed: Array) -> int:
+    """Return the first vertex whose level is not its depth; num_vertices if there is none."""
+    first = np.full(BLOCKS, level.size)
+    _find_wrong_level(level, packed, first, parts=BLOCKS)
+    return int(first.min())
+
+
+@parallel_kernel("level packed first", counted=False)
+def _find_wrong_level(given, block, blocks):
+    level, packed = given.level, given.packed
+    start, stop = part_of(level.size, block, blocks)
+    for v in range(start, stop):
+        if level[v] != (-1 if packed[v] == UNREACHED else depth_of(packed[v])):
+            given.first[block] = v
+            return
 
 
 # One search joins its group
 
 
-@compiled(**_PARALLEL)
-def store_depths(packed, depth, column):
+@parallel_kernel("packed depth column", counted=False)
+def store_depths(given, part, parts):
     """Copy the depths of a search into its column, which must be all unreached."""
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, packed.size)
-        for v in range(start, stop):
-            if packed[v] != UNREACHED:
-                depth[v, column] = depth_of(packed[v])
+    packed, depth, column = given.packed, given.depth, given.column
+    start, stop = part_of(packed.size, part, parts)
+    for v in range(start, stop):
+        if packed[v] != UNREACHED:
+            depth[v, column] = depth_of(packed[v])
 
 
 @njit(inline="always")
@@ -171,112 +174,105 @@ def _tree_edge(packed, v, source):
     return MET if packed[v] == UNREACHED or v == source else np.uint32(packed[v] & _LOW)
 
 
-@compiled(**_PARALLEL)
-def count_new_edges(packed, source, starts, parents):
+def count_new_edges(packed: Array, source: int, starts: Array, parents: Array) -> Array:
     """Return the number of a search's tree edges that are not stored yet, int64 (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, packed.size)
-        count = 0
-        for v in range(start, stop):
-            parent = _tree_edge(packed, v, source)
-            known = parent == MET
-            for place in range(starts[v], starts[v + 1]):
-                known |= parents[place] == parent
-            count += not known
-        new[block] = count
+    _count_new_edges(packed, source, starts, parents, new, parts=BLOCKS)
     return new
 
 
-@compiled(**_PARALLEL)
-def merge_edges(packed, source, bit, old, shift, new):
+@parallel_kernel("packed source starts parents new", counted=False)
+def _count_new_edges(given, block, blocks):
+    packed, starts, parents = given.packed, given.starts, given.parents
+    start, stop = part_of(packed.size, block, blocks)
+    count = 0
+    for v in range(start, stop):
+        parent = _tree_edge(packed, v, given.source)
+        known = parent == MET
+        for place in range(starts[v], starts[v + 1]):
+            known |= parents[place] == parent
+        count += not known
+    given.new[block] = count
+
+
+def merge_edges(
+    packed: Array, source: int, bit: np.uint64, old: Any, shift: Array, new: Any
+) -> None:
     """Merge the tree edges of one more search into those of the group.
 
     `old` and `new` are (starts, parents, searches). `shift`, int64 (BLOCKS,), is the number of new
     edges before each block.
     """
-    starts, parents, searches = old
-    new_starts, new_parents, new_searches = new
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, packed.size)
-        end = starts[start] + shift[block]
-        for v in range(start, stop):
-            new_starts[v] = end
-            parent = _tree_edge(packed, v, source)
-            known = parent == MET
-            for place in range(starts[v], starts[v + 1]):
-                same = parents[place] == parent
-                known |= same
-                new_parents[end] = parents[place]
-                new_searches[end] = searches[place] | bit if same else searches[place]
-                end += 1
-            if not known:
-                new_parents[end], new_searches[end] = parent, bit
-                end += 1
+    _merge_edges(packed, source, bit, *old, shift, *new, parts=BLOCKS)
+
+
+@parallel_kernel(
+    "packed source bit starts parents searches shift new_starts new_parents new_searches",
+    counted=False,
+)
+def _merge_edges(given, block, blocks):
+    packed, bit = given.packed, given.bit
+    starts, parents, searches = given.starts, given.parents, given.searches
+    new_parents, new_searches = given.new_parents, given.new_searches
+    start, stop = part_of(packed.size, block, blocks)
+    end = starts[start] + given.shift[block]
+    for v in range(start, stop):
+        given.new_starts[v] = end
+        parent = _tree_edge(packed, v, given.source)
+        known = parent == MET
+        for place in range(starts[v], starts[v + 1]):
+            same = parents[place] == parent
+            known |= same
+            new_parents[end] = parents[place]
+            new_searches[end] = searches[place] | bit if same else searches[place]
+            end += 1
+        if not known:
+            new_parents[end], new_searches[end] = parent, bit
+            end += 1
 
 
 # A group of searches against the input edges
 
 
-class _Trees(NamedTuple):
-    starts: Any
-    parents: Any
-
-
-@compiled(**_PARALLEL)
-def scan(src, dst, depth, starts, parents, directed):
+def scan(
+    src: Array, dst: Array, depth: Array, starts: Array, parents: Array, directed: bool
+) -> tuple[Array, Array]:
     """Compare a chunk of input edges with all searches, and mark the tree edges among them.
 
-    Return for each block the positions of the first edges that fail checks 3 and 4 (int64, shape
-    (BLOCKS, 2, searches), chunk size if none fails) and the number of edges of each search (int64,
-    shape (BLOCKS, searches)). The third result has no meaning; it keeps the compiler from removing
-    the early reads.
+    Return the positions of the first edges that fail checks 3 and 4 (int64, shape (2, searches),
+    chunk size if none fails) and the number of edges of each search (int64, shape (searches,)).
     """
     searches = depth.shape[1]
-    first = np.full((BLOCKS, 2, searches), src.size, np.int64)
-    nedge = np.zeros((BLOCKS, searches), np.int64)
-    read = np.zeros(BLOCKS, np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, src.size)
-        if start < stop:
-            read[block] = _scan_block(
-                src[start:stop],
-                dst[start:stop],
-                start,
-                depth,
-                _Trees(starts, parents),
-                directed,
-                first[block],
-                nedge[block],
-            )
-    return first, nedge, read
+    first = np.full((BLOCKS, 2, searches), src.size)
+    nedge, read = np.zeros((BLOCKS, searches), np.int64), np.zeros(BLOCKS, np.int64)
+    given = src, dst, depth, starts, parents, int(directed), first, nedge, read
+    _scan(*given, parts=BLOCKS)
+    return first.min(axis=0), nedge.sum(axis=0)
 
 
-@compiled(**_PARALLEL)
-def count_ends(input_degree, depth, unreached):
-    """Return the input edges at the vertices that each search reached, int64 (BLOCKS, searches)."""
-    counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, input_degree.size)
-        for v in range(start, stop):
-            ends = np.int64(input_degree[v])
-            for k in range(depth.shape[1]):
-                counts[block, k] += ends * np.int64(depth[v, k] != unreached)
-    return counts
+@parallel_kernel("src dst depth starts parents directed first nedge read")
+def _scan(given, block, blocks):
+    """Process edges in batches. The reads of each step of a batch overlap.
 
-
-@compiled(**_INNER)
-def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
-    """Process edges in batches. The reads of each step of a batch overlap."""
-    starts, parents = trees
+    The sum in `read` has no meaning; it keeps the compiler from removing the early reads.
+    """
+    src, dst, depth, starts, parents = (
+        given.src,
+        given.dst,
+        given.depth,
+        given.starts,
+        given.parents,
+    )
+    directed, nedge = given.directed != 0, given.nedge[block]
     # Edges (above, below) that some search may have in its tree.
     below = np.empty(2 * _BATCH, np.uint32)
     above = np.empty(2 * _BATCH, np.uint32)
     bounds = np.empty((2 * _BATCH, 2), np.int64)
     counts = np.zeros(depth.shape[1], np.uint8)  # of one batch: no overflow
     read = np.int64(0)
-    for batch in range(0, src.size, _BATCH):
-        stop = min(batch + _BATCH, src.size)
+    begin, end = part_of(src.size, block, blocks)
+    for batch in range(begin, end, _BATCH):
+        stop = min(batch + _BATCH, end)
         for i in range(batch, stop):
             read += np.int64(depth[src[i], 0]) + np.int64(depth[dst[i], 0])
         found = np.int64(0)
@@ -286,7 +282,7 @@ def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
                 continue
             wrong, down, up = _compare(depth, u, v, directed, counts)
             if wrong:
-                _note_wrong(depth, u, v, directed, offset + i, first)
+                _note_wrong(depth, u, v, directed, i, given.first[block])
             above[found], below[found] = u, v
             found += np.int64(down)
             above[found], below[found] = v, u
@@ -300,10 +296,28 @@ def _scan_block(src, dst, offset, depth, trees, directed, first, nedge):
         for k in range(counts.size):
             nedge[k] += np.int64(counts[k])
             counts[k] = 0
-    return read
+    given.read[block] = read
 
 
-@compiled(nogil=True, inline="always")
+def count_ends(input_degree: Array, depth: Array, unreached: int) -> Array:
+    """Return the input edges at the vertices that each search reached, int64 (searches,)."""
+    counts = np.zeros((BLOCKS, depth.shape[1]), np.int64)
+    _count_ends(input_degree, depth, unreached, counts, parts=BLOCKS)
+    return np.asarray(counts.sum(axis=0))
+
+
+@parallel_kernel("input_degree depth unreached counts", counted=False)
+def _count_ends(given, block, blocks):
+    input_degree, depth, counts = given.input_degree, given.depth, given.counts
+    unreached = depth.dtype.type(given.unreached)
+    start, stop = part_of(input_degree.size, block, blocks)
+    for v in range(start, stop):
+        ends = np.int64(input_degree[v])
+        for k in range(depth.shape[1]):
+            counts[block, k] += ends * np.int64(depth[v, k] != unreached)
+
+
+@njit(inline="always")
 def _compare(depth, u, v, directed, counts):
     """Compare the depths of all searches at the ends of an edge, and count it for its searches.
 
@@ -328,7 +342,7 @@ def _compare(depth, u, v, directed, counts):
     return wrong, down, up & both_ways
 
 
-@compiled(**_INNER)
+@njit(inline="always")
 def _note_wrong(depth, u, v, directed, position, first):
     """Record an edge for the searches where it fails check 3 (row 0) or 4 (row 1)."""
     unreached = np.int64(np.iinfo(depth.dtype).max) - 1
@@ -339,7 +353,7 @@ def _note_wrong(depth, u, v, directed, position, first):
             first[row, k] = min(first[row, k], position)
 
 
-@compiled(nogil=True, inline="always")
+@njit(inline="always")
 def _meet(parents, start, stop, parent):
     """Mark the tree edge from `parent` among those to one vertex, if it exists.
 
@@ -356,21 +370,25 @@ def _meet(parents, start, stop, parent):
                 parents[place] = MET
 
 
-@compiled(**_PARALLEL)
-def first_unmet(starts, parents, searches, num_searches):
-    """Return the first vertex whose tree edge is not an input edge, for each block and search.
+def first_unmet(starts: Array, parents: Array, searches: Array, num_searches: int) -> Array:
+    """Return the first vertex whose tree edge is not an input edge, for each search.
 
-    int64, shape (BLOCKS, num_searches); num_vertices if there is none.
+    int64, shape (num_searches,); num_vertices if there is none.
     """
-    num_vertices = starts.size - 1
-    first = np.full((BLOCKS, num_searches), num_vertices, np.int64)
-    for block in prange(BLOCKS):
-        start, stop = _bounds(block, num_vertices)
-        for v in range(start, stop):
-            for place in range(starts[v], starts[v + 1]):
-                if parents[place] == MET:
-                    continue
-                for k in range(num_searches):
-                    if searches[place] >> np.uint64(k) & np.uint64(1):
-                        first[block, k] = min(first[block, k], v)
-    return first
+    first = np.full((BLOCKS, num_searches), starts.size - 1)
+    _find_unmet(starts, parents, searches, first, parts=BLOCKS)
+    return np.asarray(first.min(axis=0))
+
+
+@parallel_kernel("starts parents searches first", counted=False)
+def _find_unmet(given, block, blocks):
+    starts, parents, searches = given.starts, given.parents, given.searches
+    first = given.first
+    start, stop = part_of(starts.size - 1, block, blocks)
+    for v in range(start, stop):
+        for place in range(starts[v], starts[v + 1]):
+            if parents[place] == MET:
+                continue
+            for k in range(first.shape[1]):
+                if searches[place] >> np.uint64(k) & np.uint64(1):
+                    first[block, k] = min(first[block, k], v)

@@ -262,6 +262,15 @@ class HostRanks(HostRun):
     def _phases(self) -> Any:
         return self._kernels.WEIGHTED_PHASES if self.lists.weighted else super()._phases()
 
+    def _visible(self, struct: Any) -> Any:
+        """Only sweeps see weights, so all else is compiled once for all types of weights."""
+        from hetero_bfs.support.parallel import Head
+
+        return Head(self._name, struct, len(self.fields) - int(self.lists.weighted))
+
+    def _sees_all(self, phase: Any) -> bool:
+        return phase not in self._kernels.PHASES.values()
+
     def run(self, settings: RankSettings) -> Ranks:
         """Compute the scores of a graph with edges."""
         kernels, numbers = self._kernels, self._numbers

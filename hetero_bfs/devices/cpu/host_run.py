@@ -118,12 +118,18 @@ class HostRun:
     def _link(self, struct: Any) -> None:
         from hetero_bfs.support.parallel import chunk_address
 
+        visible = self._visible(struct)
         for task, function in self._phases().items():
-            self.fields["work"][task] = chunk_address(function, struct.numba_type)
+            arrays = struct if self._sees_all(function) else visible
+            self.fields["work"][task] = chunk_address(function, arrays.numba_type)
 
     def _visible(self, struct: Any) -> Any:
         """Return the part of the arrays that loops see, by default all of them."""
         return struct
+
+    def _sees_all(self, phase: Any) -> bool:
+        """Tell whether a phase sees all arrays, or what loops see."""
+        return True
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         return []

@@ -162,7 +162,8 @@ def sort_by_key(keys, items, scratch):
             keys[target, slot[digit]] = keys[source, i]
             scratch[slot[digit]] = items[i]
             slot[digit] += 1
-        items[:] = scratch
+        for i in range(items.size):  # quicker to compile than an assignment of arrays
+            items[i] = scratch[i]
         source, target = target, source
         shift += _DIGIT_BITS
 

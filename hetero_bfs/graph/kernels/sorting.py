@@ -310,7 +310,8 @@ def _radix_sort(items, keys, other_items, other_keys):
                 if items.size:
                     other_items[slot[digit]] = items[i]
                 slot[digit] += 1
-            keys[:] = other_keys
-            if items.size:
-                items[:] = other_items
+            for i in range(keys.size):  # to assign an array takes Numba 1.5 s to compile
+                keys[i] = other_keys[i]
+                if items.size:
+                    items[i] = other_items[i]
         shift += _DIGIT_BITS

@@ -21,9 +21,6 @@ C_TYPES = {
     "float32": "float", "float64": "double",
 }  # fmt: skip
 
-INLINED = "@njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)"
-"""Decorator of functions that only kernels call: Numba makes no wrappers for Python or C."""
-
 HOST_MESSAGES = "arrays, active, v, begin, count, back_begin, back_count"
 """What a function needs to go through the messages to vertex v. There are `count` places of
 messages from entry `begin` of the list of incoming edges, then `back_count` ones of messages
@@ -207,7 +204,7 @@ class HostDialect(Dialect):
 
     def function(self, name: str, parameters: Pairs, results: Names, lines: Names) -> str:
         given = [HOST_MESSAGES if kind == MESSAGES else p for p, kind in parameters]
-        head = f"{INLINED}\ndef {name}({', '.join(given)}):"
+        head = f"@inlined\ndef {name}({', '.join(given)}):"
         return "\n".join([head, *lines, ""])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hetero_bfs.programs.codegen.adapter_code import Adapters
-from hetero_bfs.programs.codegen.dialects import HOST_MESSAGES, INLINED, HostDialect
+from hetero_bfs.programs.codegen.dialects import HOST_MESSAGES, HostDialect
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.schema import TOTALS
 from hetero_bfs.support import private_cache
@@ -22,7 +22,8 @@ _ADAPTERS = "hetero_bfs.programs.kernels.adapters"
 _HOST = "hetero_bfs.programs.kernels.host"
 _HELPERS = """from hetero_bfs.programs.kernels.scalars import (
     divide, floor_divide, greater, lesser, modulo, shift_left, shift_right, to_int64,
-    to_uint64)"""
+    to_uint64)
+from hetero_bfs.support.compiling import inlined"""
 
 
 def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
@@ -101,7 +102,7 @@ class _HostAdapters(Adapters):
         return f"{vertex}, {index}"
 
     def _function(self, head: str, lines: Sequence[str]) -> str:
-        return "\n".join([INLINED, f"def {head}:", *(f"    {x}" for x in lines)])
+        return "\n".join(["@inlined", f"def {head}:", *(f"    {x}" for x in lines)])
 
     def _number(self, array: str, vertex: str) -> str:
         return f"np.int64(arrays.{array}[{vertex}])"

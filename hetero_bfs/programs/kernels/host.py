@@ -49,7 +49,7 @@ from hetero_bfs.programs.kernels.adapters import (
     takes,
 )
 from hetero_bfs.programs.kernels.loop import take_lowest, written
-from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.compiling import inlined, kernel
 from hetero_bfs.support.intrinsics import (
     bits_of,
     compare_and_swap,
@@ -64,7 +64,7 @@ _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
 
 
-@njit(forceinline=True)
+@inlined
 def is_due(control, arrays, v, far_at, me):
     """Return whether an active vertex is in the bucket, and the FAR cursor; list others in FAR."""
     if v >= arrays.searched:
@@ -84,7 +84,7 @@ def is_due(control, arrays, v, far_at, me):
     return True, far_at
 
 
-@njit(forceinline=True)
+@inlined
 def activate(control, arrays, v, at, far_at, me):
     """List an active vertex; return the new cursors, and its edges if it is in the bucket."""
     in_bucket, far_at = is_due(control, arrays, v, far_at, me)
@@ -211,7 +211,7 @@ def _prepare(control, arrays, chunk, me):
     return _ZERO, _ZERO, _ZERO
 
 
-@njit(forceinline=True)
+@inlined
 def gathered(arrays, active, v):
     """Combine the messages to a receiver; return them, whether there are any, and edges scanned."""
     neighbours, weights, outgoing = (
@@ -335,7 +335,7 @@ def _finished(control, arrays, chunk, me):
 # applies its message.
 
 
-@njit(forceinline=True)
+@inlined
 def _receivers(arrays, begin, end):
     """Return bits of up to 64 vertices: whether each takes messages."""
     bits = np.uint64(0)
@@ -344,7 +344,7 @@ def _receivers(arrays, begin, end):
     return bits
 
 
-@njit(forceinline=True)
+@inlined
 def _first_looks(arrays, active, begin, end):
     """Return bits of up to 64 vertices: whether the first neighbour is active."""
     first, bits = arrays.first, np.uint64(0)
@@ -354,7 +354,7 @@ def _first_looks(arrays, active, begin, end):
     return bits
 
 
-@njit(forceinline=True)
+@inlined
 def _deliver(control, arrays, v, total, far_at, me, tracks):
     """Apply a message; return the new FAR cursor, activity, edges, and the bit to set in the
     bitmap.

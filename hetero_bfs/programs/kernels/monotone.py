@@ -33,7 +33,7 @@ from hetero_bfs.programs.kernels.adapters import (
 )
 from hetero_bfs.programs.kernels.host import PHASES, is_active, merge
 from hetero_bfs.programs.kernels.loop import written
-from hetero_bfs.support.compiling import kernel
+from hetero_bfs.support.compiling import inlined, kernel
 from hetero_bfs.support.intrinsics import atomic_or, exchange, prefetch
 
 LISTED, CHANGED, SENT = np.int8(1), np.int8(2), np.int8(4)
@@ -53,7 +53,7 @@ def _wait(control, arrays, v, due, far_at, me):
     return far_at
 
 
-@njit(forceinline=True)
+@inlined
 def activate(control, arrays, v, at, far_at, me):
     """List a vertex whose state changed; return the new cursors, and 0 edges."""
     if v >= arrays.searched:
@@ -127,7 +127,7 @@ def _push_below_limit(control, arrays, chunk, me):
     return scanned, left, fresh
 
 
-@njit(forceinline=True)
+@inlined
 def _is_taken(arrays, v, message):
     """Tell whether a vertex takes a message; rounding both to float64 keeps their order."""
     if np.float64(message) > priority(arrays, v):

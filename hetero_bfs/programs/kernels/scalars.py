@@ -6,18 +6,19 @@ Division by zero gives infinity or NaN for floats, as in NumPy, and 0 for intege
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from hetero_bfs.support.compiling import inlined
 
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _GREATEST_UNSIGNED = np.uint64(2**64 - 1)
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined(error_model="numpy")
 def divide(left, right):
     return left / right
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined(error_model="numpy")
 def floor_divide(left, right):
     """Divide integers, rounded down; 0 if `right` is 0."""
     if right == 0:
@@ -27,7 +28,7 @@ def floor_divide(left, right):
     return left // right
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined(error_model="numpy")
 def modulo(left, right):
     """Return the remainder of `floor_divide`, with the sign of `right`."""
     if right == 0 or (right < 0 and right + 1 == 0):
@@ -35,7 +36,7 @@ def modulo(left, right):
     return left % right
 
 
-@njit(forceinline=True)
+@inlined
 def shift_left(value, count):
     """Shift to the left; 0 if `count` is out of range."""
     if count < 0 or count >= 64:
@@ -43,7 +44,7 @@ def shift_left(value, count):
     return value << count
 
 
-@njit(forceinline=True)
+@inlined
 def shift_right(value, count):
     """Shift to the right, filled with the sign."""
     if count < 0 or count >= 64:
@@ -51,19 +52,19 @@ def shift_right(value, count):
     return value >> count
 
 
-@njit(forceinline=True)
+@inlined
 def lesser(left, right):
     """Return the lesser, or `left` if equal, as Python's min does."""
     return right if right < left else left
 
 
-@njit(forceinline=True)
+@inlined
 def greater(left, right):
     """Return the greater, or `left` if equal, as Python's max does."""
     return right if right > left else left
 
 
-@njit(forceinline=True)
+@inlined
 def to_int64(value):
     """Convert a float towards zero; clamped to int64, 0 for NaN."""
     if value != value:
@@ -75,7 +76,7 @@ def to_int64(value):
     return np.int64(value)
 
 
-@njit(forceinline=True)
+@inlined
 def to_uint64(value):
     """Convert a float towards zero; clamped to uint64, 0 for NaN."""
     if value != value or value <= 0:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from array_memory import other_memory
-from sample_programs import Ranks
+from sample_programs import Ranks, Reached
 
 import hetero_bfs as hb
 from hetero_bfs import csgraph
@@ -125,22 +125,6 @@ def test_a_file_of_vertices(tmp_path):
             read_vertices(text)
 
 
-class Least(hb.Program):
-    """The least value of all vertices that lead to each."""
-
-    state = {"value": np.float64}  # noqa: RUF012
-    combine = hb.minimum
-
-    def initial(self, value):
-        return value
-
-    def message(self, state):
-        return state.value
-
-    def apply(self, state, combined):
-        return min(state.value, combined)
-
-
 @pytest.fixture(scope="module")
 def engine():
     with hb.Engine(hb.CSRGraph.from_edges([0, 1], [1, 2], 4), device="cpu") as opened:
@@ -158,21 +142,21 @@ def engine():
     ],
 )  # fmt: skip
 def test_arguments_of_programs_that_are_refused(engine, value):
-    with pytest.raises((ArgumentError, GraphError), match="parameter value") as caught:
-        engine.run(Least(), value=value)
+    with pytest.raises((ArgumentError, GraphError), match="parameter mask") as caught:
+        engine.run(Reached(), mask=value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
 def test_a_vector_for_each_vertex_is_no_number(engine):
-    with pytest.raises(hb.ProgramError, match=r"a vector of 1 in `return value`.*takes a number"):
-        engine.run(Least(), value=np.ones((4, 1)))
+    with pytest.raises(hb.ProgramError, match=r"a vector of 1 in `return mask`.*takes a number"):
+        engine.run(Reached(), mask=np.ones((4, 1)))
 
 
 def test_arguments_of_programs_in_other_memory(engine):
-    values = np.array([3.0, 2.0, 5.0, np.inf])
+    masks = np.array([4, 2, 1, 8], np.uint32)
     for change in other_memory().values():
-        found = engine.run(Least(), value=change(values)).state["value"]
-        assert found.tolist() == [2.0, 2.0, 2.0, np.inf]
+        found = engine.run(Reached(), mask=change(masks)).state["mask"]
+        assert found.tolist() == [7, 7, 7, 8]
     few = {"alpha": np.float32(0.5), "tol": np.array(1e-3)}  # numbers
     np.testing.assert_allclose(engine.run(Ranks(), **few).rank.sum(), 1.0)
