@@ -29,7 +29,7 @@ RAILS: dict[str, Domain] = {
     **dict.fromkeys(("CPU", "VDD_CPU", "VDD_SYS_CPU", "POM_5V_CPU"), "cpu"),
     **dict.fromkeys(("GPU", "VDD_GPU", "VDD_SYS_GPU", "POM_5V_GPU"), "device"),
 }
-"""Labels of INA sensors on Jetson modules. A rail that supplies more than one unit is in no domain."""
+"""Labels of INA sensors on Jetson modules. A rail of more than one unit is in no domain."""
 
 JETSON_GPUS = ("tegra", "xavier", "orin")
 """Names of Jetson modules' OpenCL devices contain one of the words."""
