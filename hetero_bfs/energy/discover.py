@@ -1,4 +1,7 @@
-"""Finds this machine's meters: RAPL through powercap, then NVML or hwmon for the device."""
+"""Finds this machine's meters: RAPL through powercap, INA sensors of rails, then the device's.
+
+The device has NVML or hwmon.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,16 @@ from hetero_bfs.energy.power_log import PowerLog
 GPU_DRIVERS = {"amdgpu": ("amd", "radeon", "gfx"), "i915": ("arc(tm)",), "xe": ("arc(tm)",)}
 """hwmon names of GPU drivers. The name of each driver's OpenCL device contains one of the words."""
 
+RAILS: dict[str, Domain] = {
+    **dict.fromkeys(("VDD_IN", "POM_5V_IN"), "system"),
+    **dict.fromkeys(("CPU", "VDD_CPU", "VDD_SYS_CPU", "POM_5V_CPU"), "cpu"),
+    **dict.fromkeys(("GPU", "VDD_GPU", "VDD_SYS_GPU", "POM_5V_GPU"), "device"),
+}
+"""Labels of INA sensors on Jetson modules. A rail of more than one unit is in no domain."""
+
+JETSON_GPUS = ("tegra", "xavier", "orin")
+"""Names of Jetson modules' OpenCL devices contain one of the words."""
+
 _T = TypeVar("_T")
 
 
@@ -36,7 +49,12 @@ def find_meters(
     device_pci : PCI address such as "0000:3b:00.0"; without it the name must match a single device
     power_log : log of an external meter; it must exist and may grow
     """
-    found = [*_rapl(sysfs / "class" / "powercap"), _device(device_name, device_pci, sysfs)]
+    rails, device = _rails(sysfs / "class" / "hwmon"), _device(device_name, device_pci, sysfs)
+    on_module = device_pci is None and any(w in (device_name or "").lower() for w in JETSON_GPUS)
+    if on_module and isinstance(device, Unmeasured):
+        device = next((rail for rail in rails if rail.domain == "device"), device)
+    rails = [rail for rail in rails if rail.domain != "device"]
+    found = [*_rapl(sysfs / "class" / "powercap"), *rails, device]
     if power_log is not None:  # last: its `stop` may wait, and no other meter should measure that
         found.append(PowerLog(power_log))
     if not any(meter.domain == "system" for meter in found):
@@ -74,9 +92,42 @@ def _rapl_meter(name: str, domain: Domain, zone: Path) -> Meter | Unmeasured:
     return SensorMeter(name, domain, read, 0.01, range_joules)
 
 
-def _label(folder: Path) -> str:
+def _rails(hwmon: Path) -> list[Meter | Unmeasured]:
+    """Return meters of the `RAILS` that INA sensors measure, and sensors without any label."""
+    found: list[Meter | Unmeasured] = []
+    for folder in sorted(hwmon.glob("hwmon*")):
+        chip = _label(folder)
+        if not chip.startswith("ina"):
+            continue
+        labels = {file.name[2]: _label(folder, file.name) for file in folder.glob("in?_label")}
+        for channel, rail in sorted((labels or {"1": _label(folder, "label")}).items()):
+            if rail in RAILS:
+                found.append(_rail_meter(f"{chip} {rail}", RAILS[rail], folder, channel))
+            elif not rail:
+                reason = f"absent: {folder} has no label, so its rail is unknown; give a power log"
+                found.append(Unmeasured(f"{chip} {folder.name}", "system", reason))
+    return found
+
+
+def _rail_meter(name: str, domain: Domain, folder: Path, channel: str) -> Meter | Unmeasured:
+    read = partial(_rail_watts, folder, channel)
     try:
-        return (folder / "name").read_text().strip()
+        read()
+    except MeterError as error:
+        return Unmeasured(name, domain, str(error))
+    return SensorMeter(name, domain, read, 2 * POWER_POLL_SECONDS, power=True)
+
+
+def _rail_watts(folder: Path, channel: str) -> float:
+    if (folder / f"power{channel}_input").exists():
+        return _micro(folder / f"power{channel}_input")
+    millivolts, milliamperes = folder / f"in{channel}_input", folder / f"curr{channel}_input"
+    return _micro(millivolts) * 1e3 * (_micro(milliamperes) * 1e3)
+
+
+def _label(folder: Path, file: str = "name") -> str:
+    try:
+        return (folder / file).read_text().strip()
     except OSError:
         return ""
 

@@ -11,7 +11,9 @@ which name source and sink, are ignored. Ids start at 1.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,6 +40,7 @@ from hetero_bfs.graph.io.text_columns import (
 )
 from hetero_bfs.graph.tables import edges_once
 from hetero_bfs.graph.weights import weight_dtype_of
+from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
@@ -69,6 +72,12 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
         head = _read_head(handle, file)
         if head.konect is None and _is_table(head.first, file, wanted):
             return read_text_table(file, wanted)
+        if head.konect is None and head.first.split()[:1] in (["c"], ["p"]):
+            raise GraphFileError(
+                f"{file}:{head.lines + 1}: {head.first[:80]!r} is an edge of vertices with names, "
+                f"which need {setting('renumber')}, or begins a DIMACS file, which needs a line "
+                "'p sp V E' or 'p edge V E' before its edges, and a name that ends in .gr or .col"
+            )
         ids = ids_that_fit()
         where = f"{file}:{head.vertices_line}"
         if head.konect is not None:
@@ -135,9 +144,10 @@ def _read_head(handle: BufferedIOBase, file: GraphFile) -> _Head:
     found: dict[str, tuple[int, int]] = {}
     comments: list[str] = []  # the first two
     count, first = 0, ""
-    for line in lines(handle, file):
+    reader = lines(handle, file)
+    for line in reader:
         if not is_comment(line):
-            _refuse_dimacs(line, file)
+            _refuse_dimacs(line, reader, file)
             first = line.text.decode("utf-8", "replace").strip("\r\n")
             handle.seek(line.start)
             break
@@ -161,9 +171,11 @@ def _read_head(handle: BufferedIOBase, file: GraphFile) -> _Head:
     return _Head(count, num_vertices, num_edges, vertices_line, edges_line, first)
 
 
-def _refuse_dimacs(line: Line, file: GraphFile) -> None:
-    """Raise `GraphFileError` if the first line that is not a comment begins a DIMACS file."""
-    if line.text.split()[0] in (b"c", b"p"):
+def _refuse_dimacs(line: Line, following: Iterator[Line], file: GraphFile) -> None:
+    """Raise `GraphFileError` if a `p` line comes first, or after comments of DIMACS."""
+    rest = (one for one in chain([line], following) if not is_comment(one))
+    problem = next((one for one in rest if one.text.split()[0] != b"c"), line)
+    if _PROBLEM.fullmatch(problem.text.decode("utf-8", "replace").strip()):
         raise GraphFileError(
             f"{file}:{line.number}: {line.text[:80].decode('utf-8', 'replace')!r} begins a DIMACS "
             "file; rename it to end in .gr (arcs, 'a' lines) or .col (edges, 'e' lines)"

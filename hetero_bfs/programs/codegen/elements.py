@@ -143,6 +143,8 @@ class Vectors(Expressions):
     def _element(self, node: ast.Subscript) -> Value:
         values = self.vector(node.value)
         if values is None:
+            if not self._uses_variables(node.value):
+                self.value(node.value)  # refuses a dictionary
             self.refuse(node, f"`{ast.unparse(node)}`", "only vectors and constants have elements")
         if self._uses_variables(node.slice):
             self.refuse(

@@ -32,6 +32,7 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
                 ast.GtE: ">="}  # fmt: skip
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan")
 _TESTS = ("isinf", "isnan")
+_INSTEAD_OF_DICTIONARY = "use a field for each key, or a vector of fixed length"
 _NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
 
 
@@ -68,7 +69,10 @@ class Expressions:
             return self._constant(node)
         handler = _EXPRESSIONS.get(type(node))
         if handler is None:
-            self.refuse(node, f"`{ast.unparse(node)}`", "only expressions of numbers can be")
+            remedy = "only expressions of numbers can be"
+            if isinstance(node, ast.Dict | ast.DictComp):
+                remedy = _INSTEAD_OF_DICTIONARY
+            self.refuse(node, f"`{ast.unparse(node)}`", remedy)
         value: Value = handler(self, node)
         return value
 
@@ -106,6 +110,8 @@ class Expressions:
             code = self.dialect.literal(value, "float64")
             return Value(code, "float64", True, Digits.FRACTION)
         remedy = "a constant must be a number"
+        if isinstance(value, dict):
+            remedy = _INSTEAD_OF_DICTIONARY
         if isinstance(value, int):
             remedy = "write np.uint64(...)" if 0 <= value < 2**64 else "use a number of 64 bits"
         return self.refuse(node, f"`{ast.unparse(node)}`", remedy)

@@ -271,6 +271,78 @@ def test_a_malformed_pci_address_is_the_users_error(tmp_path):
             find_meters("gfx1030", text, sysfs=tmp_path)
 
 
+# INA sensors of rails
+
+
+def ina(sysfs, number, driver="ina3221", **files):
+    return write(sysfs / "class" / "hwmon" / f"hwmon{number}", name=driver, **files)
+
+
+def jetson(sysfs, *labels, number=1):
+    """Give channel n 5 V and n A; the seventh label is that of the sum of shunt voltages."""
+    files = {}
+    for n, label in enumerate(labels, 1):
+        files |= {f"in{n}_label": label, f"in{n}_input": 5_000, f"curr{n}_input": 1_000 * n}
+    return ina(sysfs, number, in7_label="sum of shunt voltages", **files)
+
+
+def test_rails_of_a_jetson(tmp_path, clock, no_thread):
+    folder = jetson(tmp_path, "VDD_IN", "VDD_GPU", "VDD_CPU")
+    found, unmeasured = find_meters("NVIDIA Tegra X1", sysfs=tmp_path)
+    watts = {(meter.name, meter.domain): meter.read() for meter in found}
+    assert watts == {
+        ("ina3221 VDD_CPU", "cpu"): 15.0,
+        ("ina3221 VDD_GPU", "device"): 10.0,
+        ("ina3221 VDD_IN", "system"): 5.0,
+    }
+    assert {meter.domain for meter in unmeasured} == {"cpu"}  # RAPL
+    (board,) = [meter for meter in found if meter.domain == "system"]
+    board.start()
+    clock.sleep(2)
+    write(folder, curr1_input=3_000)
+    assert board.stop() == 2 * (5.0 + 15.0) / 2
+
+
+@pytest.mark.parametrize("rail", ["VDD_CPU_GPU_CV", "VDD_GPU_SOC"])
+def test_a_rail_of_more_than_one_is_in_no_domain(tmp_path, rail):
+    jetson(tmp_path, "VDD_IN", rail, "VDD_SOC")
+    found, unmeasured = find_meters("Orin", sysfs=tmp_path)
+    assert [meter.name for meter in found] == ["ina3221 VDD_IN"]
+    assert [meter.domain for meter in unmeasured] == ["cpu", "device"]
+
+
+@pytest.mark.parametrize(
+    ("device", "pci"), [(None, None), ("NVIDIA H200", None), ("Orin", "0000:03:00.0")]
+)
+def test_the_rail_of_a_jetsons_gpu_is_no_other_devices(tmp_path, device, pci):
+    jetson(tmp_path, "GPU", "CPU", "SOC")
+    assert isinstance(device_of(find_meters(device, pci, sysfs=tmp_path)), Unmeasured)
+
+
+@pytest.mark.parametrize("driver", ["ina219", "ina226", "ina230", "ina231", "ina2xx"])
+def test_ina_power_in_microwatts(tmp_path, driver):
+    ina(tmp_path, 2, driver, label="VDD_IN", power1_input=7_500_000)
+    (meter,), _ = find_meters(None, sysfs=tmp_path)
+    assert (meter.name, meter.domain, meter.read()) == (f"{driver} VDD_IN", "system", 7.5)
+
+
+def test_an_ina_sensor_without_label_is_unmeasured(tmp_path):
+    ina(tmp_path, 2, "ina231", power1_input=7_500_000)
+    found, unmeasured = find_meters(None, sysfs=tmp_path)
+    (sensor,) = [meter for meter in unmeasured if meter.domain == "system"]
+    assert (found, sensor.name) == ([], "ina231 hwmon2")
+    assert "has no label, so its rail is unknown; give a power log" in sensor.reason
+
+
+def test_a_rail_that_is_switched_off_is_unmeasured(tmp_path, monkeypatch):
+    jetson(tmp_path, "POM_5V_IN")
+    deny(monkeypatch, "in1_input", OSError(errno.ENODATA, "No data available"))
+    found, unmeasured = find_meters(None, sysfs=tmp_path)
+    (board,) = [meter for meter in unmeasured if meter.domain == "system"]
+    assert (found, board.name) == ([], "ina3221 POM_5V_IN")
+    assert "in1_input cannot be read" in board.reason
+
+
 # The period of updates
 
 

@@ -227,6 +227,14 @@ def test_dimacs(tmp_path):
         assert (graph.num_vertices, graph.num_input_edges) == (3, 2)
 
 
+@pytest.mark.parametrize("text", ["c d\nd p\n", "p c\nc d\n", "p d\n", "c d\nc p\n", "c\tp\n"])
+def test_edges_of_names_that_begin_as_dimacs_lines(tmp_path, text):
+    graph = load(tmp_path / "g.txt", text, renumber=True)
+    wanted = [line.split()[:2] for line in text.splitlines()]
+    assert list(graph.names) == sorted({name for ends in wanted for name in ends})
+    assert graph.num_input_edges == len(wanted)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -236,6 +244,17 @@ def test_dimacs(tmp_path):
         ("g.tsv", "% sym unweighted\n0 1\n", "g.tsv:2: vertex id 0; ids start at 1"),
         ("g.txt", "c a\np sp 2 1\na 1 2 3\n", r"g.txt:1: .* DIMACS .* \.gr"),
         ("g.el", "p edge 2 1\ne 1 2\n", r"g.el:1: .* DIMACS .* \.gr"),
+        ("g.txt", "c a\n\nc\np max 2 1\na 1 2 3\n", r"g.txt:1: 'c a' begins a DIMACS file"),
+        (
+            "g.txt",
+            "c d\ne f\n",
+            r"g.txt:1: 'c d' is an edge .* names, which need renumber, or .* DIMACS",
+        ),
+        (
+            "g.txt",
+            "# a\np x\nc d\n",
+            r"g.txt:2: 'p x' is an edge .* names, which need renumber, or .* DIMACS",
+        ),
         ("g.gr", "p sp 2 1\na 1 3 1\n", "g.gr:2: vertex id 3 is above 2, the size on line 1"),
         ("g.gr", "p sp 2 2\na 1 2 1\n", "g.gr:1: the p line says 2 edges, but .* holds 1"),
         ("g.gr", "p sp 2 1\na 1 2\na 2 1\n", "g.gr:1: the p line says 1 edges, but .* holds 2"),

@@ -158,6 +158,16 @@ def test_what_cannot_be_translated(body, construct):
     assert 9 <= int(found[1]) < 9 + len(lines) + 1, message
 
 
+@pytest.mark.parametrize(
+    "value", ["{}", "{1: state.x}", "dict(a=1)", "{i: 1 for i in (1, 2)}", "{1: 2}[state.x]"]
+)
+def test_a_dictionary_has_a_remedy(value):
+    message = _refusal(
+        f"class Bad:\n    def apply(self, state):\n        a = {value}\n        return 1, 2.0\n"
+    )
+    assert message.endswith("; use a field for each key, or a vector of fixed length")
+
+
 @pytest.mark.parametrize(("definition", "construct"), OTHER_HEADS.values(), ids=list(OTHER_HEADS))
 def test_methods_that_cannot_be_translated(definition, construct):
     message = _refusal(f"class Bad:\n    {definition}\n")
