@@ -31,7 +31,9 @@ class LevelMeasurement:
         self.frontier = frontier
         self.host: CPUExecutor = engine.platform.host
         self.snapshot = self.host.visited[frontier.visited_index].copy()
-        self.offsets = self.host.offsets[frontier.queue_index][: frontier.vertices].copy()
+        arrays = self.host.queue, self.host.offsets
+        self._frontier = [each[frontier.queue_index][: frontier.vertices] for each in arrays]
+        self._kept = [each.copy() for each in self._frontier]
         self.unvisited_list = (
             frontier.unvisited_list
         )  # the host's unvisited list, as bottom-up left it
@@ -41,11 +43,12 @@ class LevelMeasurement:
     def restore(self) -> None:
         """Restore the host's state at the start of the level.
 
-        A device that shares the host's memory uses the frontier's offsets for other things when it
-        goes bottom-up (`leave_lists` in bottom_up.cl); a search does not need them any more then.
+        A device that shares the host's memory uses the frontier's queue for other things when it
+        goes bottom-up (`leave_lists` in bottom_up.cl); a search does not need it any more then.
         """
         self.host.visited[self.frontier.visited_index][:] = self.snapshot
-        self.host.offsets[self.frontier.queue_index][: self.offsets.size] = self.offsets
+        for each, kept in zip(self._frontier, self._kept, strict=True):
+            each[:] = kept
 
     def strategy(self, strategy: Strategy) -> tuple[float, int | None]:
         """Return the seconds of one strategy, and the edges scanned if it counts them."""

@@ -23,7 +23,7 @@ from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_place, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
-from hetero_bfs.scheduling.strategies import DeviceKind
+from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.code_cache import note_compiled
 
 R = TypeVar("R")
@@ -321,16 +321,17 @@ def _why_no_device(
     """Return why no device is looked for; None if it is expected to pay, with its opening."""
     costs = run_costs(kind.what, None)
     if not costs:
-        return f"no device is looked for, since no speed model has {kind.what}; name a device"
+        return (
+            f"no device is looked for, since no model predicts {kind.what}; name a device"
+        )
     size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
-    device = costs["device"]
-    saved = costs["cpu"].run.seconds(size) - device.run.seconds(size)
-    saved, opening = runs * saved, _FINDING_SECONDS + device.opening.seconds(size)
-    if saved > opening:
+    host, device = (runs * costs[place].run.seconds(size) for place in DEVICE_KINDS)
+    opening = _FINDING_SECONDS + costs["device"].opening.seconds(size)
+    if host - device > opening:
         return None
     return (
-        f"no device is looked for, since it would save {1e3 * max(saved, 0.0):.3g} ms by the model "
-        f"and take {1e3 * opening:.3g} ms to find and open"
+        f"no device is looked for, since by the model the CPU takes {1e3 * host:.3g} ms, a device "
+        f"{1e3 * device:.3g} ms and {1e3 * opening:.3g} ms to find and open"
     )
 
 

@@ -146,8 +146,10 @@ class ModelSelector(Selector):
         if by_thresholds is None:
             return plan
         compared[_EACH_LEVEL] = of_plan = self._expected(plan)
+        # Its alpha is a usual one, and may cost a little more than the least of the pair.
+        compared[_pair_name(candidates, rule[:2])] = of_rule = self._expected(by_thresholds)
         self._compared = {name: cost / len(self._searches) for name, cost in compared.items()}
-        return plan if of_plan < self._expected(by_thresholds) else by_thresholds
+        return plan if of_plan < of_rule else by_thresholds
 
     def _expected(self, policy: Policy) -> float:
         assert self._graph is not None
@@ -192,7 +194,7 @@ class ModelSelector(Selector):
     @property
     def rule(self) -> str:
         if self.policy.rule != DIRECTION:
-            return ""
+            return f"{_EACH_LEVEL}{self._rivals(_EACH_LEVEL)}" if self._compared else ""
         down, up = (self.candidates[i].name for i in self.policy.schedule)
         back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
         if self.policy.alpha == 0:

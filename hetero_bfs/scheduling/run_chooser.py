@@ -67,7 +67,7 @@ class RunChoice(NamedTuple, Generic[Option]):
 
 
 def _name(option: Any) -> str:
-    return option if isinstance(option, str) else " on ".join(option)
+    return option if isinstance(option, str) else "{1} in mode {0}".format(*option)
 
 
 class RunChooser(Generic[Option]):

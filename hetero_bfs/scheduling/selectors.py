@@ -143,7 +143,7 @@ def direction_reason(record: npt.NDArray[np.float64], bottom_up: bool, policy: P
     if policy.alpha == 0:
         return "always top-down"
     if not schema.was_bottom_up(record):
-        return f"frontier edges {'>' if bottom_up else '<='} unvisited / {policy.alpha:g}"
+        return f"its edges {'>' if bottom_up else '<='} unvisited edges / {policy.alpha:.3g}"
     if policy.beta > NEVER_BACK:
         return "bottom-up to the end"
     return f"frontier {'>=' if bottom_up else '<'} vertices / {policy.beta:g}"

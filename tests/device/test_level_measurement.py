@@ -12,7 +12,7 @@ from hetero_bfs.training.level_measurement import LevelMeasurement
 
 
 def test_a_level_is_measured_again_from_the_same_state(opencl_device):
-    """Bottom-up on a device that shares the host's memory uses the offsets of the queue."""
+    """Bottom-up on a device that shares the host's memory uses the queue's memory."""
     edges = KroneckerEdges(15).materialise()
     with engine_on(opencl_device, edges, selector="fixed:TC") as engine:
         host, graph = engine.platform.host, engine.graph

@@ -63,7 +63,7 @@ def search_by_ranks(engine: Any, query: Query) -> BFSResult:
     if not query.is_whole or query.want != "parents":
         raise AgreedError(
             "several ranks search from one vertex for all parents; leave out further sources, "
-            "depth limit, target, mask and want, or start without mpirun"
+            "depth_limit, target, mask and want, or start without mpirun"
         )
     communicator, n = engine.communicator, engine.num_vertices
     (source,), directed = query.sources, engine.graph.graph.directed

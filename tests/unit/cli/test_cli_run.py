@@ -134,7 +134,7 @@ def test_numbers_arguments_and_outputs(program, graph, tmp_path, capsys):
 def test_it_says_why_it_ran_on_the_cpu(program, graph, capsys):
     assert run("run", program(PATHS), graph, "--argument", "source=0", "--json", "-") == 0
     reason = json.loads(capsys.readouterr().out)["place_reason"]
-    assert reason.startswith("synchronous on cpu: no device is looked for")
+    assert reason.startswith("cpu in mode synchronous: no device is looked for")
 
 
 def test_it_answers_as_an_engine_does(program, opencl_device, tmp_path, capsys):

@@ -97,7 +97,7 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
     assert isinstance(selector, DirectionSelector)
     after_bottom_up = choose(selector, replace(START, representation="bitmap"))
     assert after_bottom_up.reason == "frontier < vertices / 18"
-    assert choose(selector, START).reason == "frontier edges <= unvisited / 15"
+    assert choose(selector, START).reason == "its edges <= unvisited edges / 15"
 
 
 def test_the_direction_stays_between_the_thresholds():

@@ -165,5 +165,5 @@ def test_table():
     assert first.split() == ["2", "10", "50", "40", "BG", "2.000", "0.500", "2.100", "because"]
     assert second.split() == ["2", "10", "50", "40", "TG", "2.000", "0.500", "because"]
     assert format_levels([]) == head
-    reason = "frontier edges <= unvisited / 15"
+    reason = "its edges <= unvisited edges / 15"
     assert max(map(len, format_levels([replace(TRACE, reason=reason)]).splitlines())) <= 110
