@@ -321,9 +321,7 @@ def _why_no_device(
     """Return why no device is looked for; None if it is expected to pay, with its opening."""
     costs = run_costs(kind.what, None)
     if not costs:
-        return (
-            f"no device is looked for, since no model predicts {kind.what}; name a device"
-        )
+        return f"no device is looked for, since no model predicts {kind.what}; name a device"
     size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
     host, device = (runs * costs[place].run.seconds(size) for place in DEVICE_KINDS)
     opening = _FINDING_SECONDS + costs["device"].opening.seconds(size)

@@ -30,7 +30,10 @@ _LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
 
 
 class Strategy(IntEnum):
-    """Strategies of a window, by their number in its record; phases.py explains them."""
+    """Strategies of a window, by their number in its record; sssp/kernels/phases.py explains them.
+
+    The numbers count from 0 without gaps: `ON_DEVICE` in sssp/device.py follows the last.
+    """
 
     PREFIX = 0
     FULL = 1
@@ -43,9 +46,11 @@ class Strategy(IntEnum):
 
 
 class Plan(NamedTuple):
-    """The strategy of a search's first window, and the widths of windows; see loop.py.
+    """The strategy of a search's first window, and the widths of windows; see sssp/kernels/loop.py.
 
-    strategy : PREFIX or FULL; a search with PREFIX pulls once, and goes on with FULL
+    strategy : PREFIX or FULL; a search with PREFIX pulls once, and goes on with FULL. A search that
+        leaves a device goes on with FULL on the host
+    prefix_width : of a window with PREFIX
     full_width : with FULL the host divides this width into buckets, and takes more or fewer of them
         for a window
     """

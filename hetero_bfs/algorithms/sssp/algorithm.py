@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_h
 from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.errors import DeviceError
+from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -49,6 +49,8 @@ class PathSearches(Analysis[ShortestPaths]):
         device: DeviceInfo | None = None,
         plan: Plan | None = None,
     ) -> None:
+        if plan is not None and plan.strategy is Strategy.PULL:
+            raise ArgumentError("plan.strategy is PULL, which only follows PREFIX; give that")
         self._plan = plan
         super().__init__(graph, threads, device)
 

@@ -27,10 +27,11 @@ class WindowTrace(NamedTuple):
     start : float
         Smallest distance of the window; NaN where the adjacency streams to the device.
     strategy : str
-        "prefix", "full" or "pull" (kernels/phases.py), after "device " if an OpenCL device ran it.
+        "prefix", "full" or "pull" (kernels/phases.py), after "device " if an OpenCL device ran it;
+        "serial" if one thread ran the search without an engine.
     vertices, edges_scanned : int
-        Vertices whose neighbour lists were read, and the entries read. If the host contracted
-        chains (host.py), they count those of the contracted graph.
+        Vertices whose neighbour lists were read, each time anew, and the entries read. If the host
+        contracted chains (host.py), they count those of the contracted graph.
     rounds : int
         Number of queues of vertices that were relaxed. It is 1 if the host relaxes full neighbour
         lists, since its threads then do not wait for each other within a window.

@@ -26,7 +26,7 @@ STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
 
 RECORD_WIDTH = 6
 
-PREFIX, FULL, PULL = (int(one) for one in Strategy)
+PREFIX, FULL, PULL = int(Strategy.PREFIX), int(Strategy.FULL), int(Strategy.PULL)
 
 PLANNED_BUCKETS = 8
 """Buckets of a window of the planned width, which is the first width after a pull."""
@@ -211,8 +211,11 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
     To continue, `waiting`, uint32, has the vertices that wait in that search, and `start` is a
     lower limit of their distances; for a new search `waiting` is empty and `start` 0. `widths`,
     float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `strategy` is that
-    of the first window. `records`, float64 (any, RECORD_WIDTH), gets a row for each window and each
-    pull; the last row sums up all that do not fit.
+    of the first window, PREFIX or FULL. `records`, float64 (any, RECORD_WIDTH), gets a row for each
+    window and each pull; the last row sums up all that do not fit.
+
+    A strategy relaxes the edges of an open window, and notes in `lowest` whatever waits beyond it.
+    After it has written the list of active vertices, that is turned.
 
     Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
