@@ -40,7 +40,7 @@ from hetero_bfs.engine.kept import kept_of
 from hetero_bfs.graph.csr import replace_weights
 
 _ROUNDS = 9
-_SETTLING = 20  # calls after an engine opened: the choice between it and one thread needs 8 of it
+_SETTLING = 20  # calls after an engine opened: 8 of its answers are compared with one thread
 _LONG_SECONDS = 1.0  # what takes longer is called once
 _MANY = 16
 _REAL = (

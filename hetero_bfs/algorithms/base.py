@@ -25,6 +25,7 @@ from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_plac
 from hetero_bfs.scheduling.speed_model import GraphSize
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.code_cache import note_compiled
+from hetero_bfs.support.messages import number_of
 
 R = TypeVar("R")
 
@@ -328,8 +329,9 @@ def _why_no_device(
     if host - device > opening:
         return None
     return (
-        f"no device is looked for, since by the model the CPU takes {1e3 * host:.3g} ms, a device "
-        f"{1e3 * device:.3g} ms and {1e3 * opening:.3g} ms to find and open"
+        f"no device is looked for: by the model {number_of(runs, 'run')} on the CPU: "
+        f"{1e3 * host:.3g} ms, on a device: {1e3 * device:.3g} ms after {1e3 * opening:.3g} ms to "
+        "find and open it; name a device to use one"
     )
 
 

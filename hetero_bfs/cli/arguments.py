@@ -215,8 +215,8 @@ def _add_run(commands: Any) -> None:
         "--num-classes",
         type=positive,
         metavar="N",
-        help="classes of mode asynchronous: one thread or work-group goes through all colours from "
-        "the N-th on (default: by their work)",
+        help="classes of mode asynchronous: the first N - 1 colours, and one of all later colours, "
+        "which one thread or work-group goes through (default: by their work)",
     )
     add_file(command, "--out", f"write all fields of the state {_TO}")
     add_file(command, "--edges-out", f"write source, target and fields of edges {_TO}")

@@ -105,7 +105,8 @@ def _check_files(options: Namespace) -> None:
                 "beside it"
             )
         check_writable(path)
-        if name in ("out", "edges_out", "levels") and options.command not in ("layers", "view"):
+        is_values = name in ("out", "edges_out", "levels", "parents")
+        if is_values and options.command not in ("layers", "view"):
             _check_format(option, path)
 
 

@@ -99,12 +99,12 @@ def _rails(hwmon: Path) -> list[Meter | Unmeasured]:
         chip = _label(folder)
         if not chip.startswith("ina"):
             continue
-        labels = {file.name[2]: _label(folder, file.name) for file in folder.glob("in?_label")}
+        labels = {file.name[2]: _label(folder, file.name) for file in folder.glob("in[1-3]_label")}
         for channel, rail in sorted((labels or {"1": _label(folder, "label")}).items()):
             if rail in RAILS:
                 found.append(_rail_meter(f"{chip} {rail}", RAILS[rail], folder, channel))
             elif not rail:
-                reason = f"absent: {folder} has no label, so its rail is unknown; give a power log"
+                reason = f"absent: {folder} has no label, so its rail is unknown"
                 found.append(Unmeasured(f"{chip} {folder.name}", "system", reason))
     return found
 

@@ -236,7 +236,7 @@ class KeptGraph:
         if kind in _Measured.opened or expected <= 0:
             return expected > 0
         if expected <= _LOADING_SECONDS:
-            is_cold(kind.__name__)  # lets another process compile it
+            is_cold(kind.__name__)  # another process compiles it, unless it is compiled
             return False
         if was_compiled(kind.__name__) or expected > _COMPILING_SECONDS:
             return True

@@ -146,7 +146,7 @@ class ModelSelector(Selector):
         if by_thresholds is None:
             return plan
         compared[_EACH_LEVEL] = of_plan = self._expected(plan)
-        # Its alpha is a usual one, and may cost a little more than the least of the pair.
+        # find_rule takes a usual alpha, which may cost a little more than the pair's best one.
         compared[_pair_name(candidates, rule[:2])] = of_rule = self._expected(by_thresholds)
         self._compared = {name: cost / len(self._searches) for name, cost in compared.items()}
         return plan if of_plan < of_rule else by_thresholds
@@ -194,7 +194,7 @@ class ModelSelector(Selector):
     @property
     def rule(self) -> str:
         if self.policy.rule != DIRECTION:
-            return f"{_EACH_LEVEL}{self._rivals(_EACH_LEVEL)}" if self._compared else ""
+            return _EACH_LEVEL if self._compared else ""
         down, up = (self.candidates[i].name for i in self.policy.schedule)
         back = "never back" if self.policy.beta > NEVER_BACK else f"beta {self.policy.beta:g}"
         if self.policy.alpha == 0:
@@ -234,6 +234,8 @@ class ModelSelector(Selector):
             reason += f", corrected x{factors[best]:.2g}"
         if factors[second] != 1.0:
             reason += f", {name} x{factors[second]:.2g}"
+        if self._compared and not features.level:
+            reason += f"; {_EACH_LEVEL}{self._rivals(_EACH_LEVEL)}"
         return reason
 
     def _rivals(self, chosen: str) -> str:

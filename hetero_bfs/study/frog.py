@@ -221,12 +221,12 @@ def _streaming(
     lists, n = built.graph.indices.nbytes, built.num_vertices
     room = replace(info, memory_bytes=_VERTEX_BYTES * n + _RECORD_BYTES + lists // 4)
     options, given = RunOptions(place="device", mode="asynchronous"), _parameters("PageRank", built)
-    try:
-        with ProgramRuns(built, 1, room) as runs:
+    with ProgramRuns(built, 1, room) as runs:
+        try:
             result, seconds = _timed(runs, ALGORITHMS["PageRank"], given, options, rounds)
-    except DeviceError as error:
-        add_note(notes, f"{about['graph']} was not streamed: {'; '.join(runs.notes) or error}")
-        return []
+        except DeviceError as error:
+            add_note(notes, f"{about['graph']} was not streamed: {'; '.join(runs.notes) or error}")
+            return []
     sent = result.streamed_bytes / max(result.iterations, 1)
     return [{
         **about, "list_bytes": lists, "iterations": result.iterations,

@@ -29,7 +29,9 @@ from hetero_bfs.support.private_cache import folder
 _PACKAGE = Path(__file__).resolve().parent.parent
 _VERSIONS = numba.__version__, llvmlite.__version__, sys.version, numba.config.BOUNDSCHECK
 _COMPILES = re.compile(
-    rb"^(?:from|import) numba\b|^from [\w.]+ import [^\n]*\b(?:kernel|compiled)\b", re.MULTILINE
+    rb"^(?:from|import) numba\b"
+    rb"|^from [\w.]+ import [^\n]*\b(?:kernel|compiled|inlined|parallel_kernel)\b",
+    re.MULTILINE,
 )
 _IMPORTS = re.compile(
     rb"^from (hetero_bfs[\w.]*) import (?:\(([^)]*)\)|(.*))|^import (hetero_bfs[\w.]*)",

@@ -394,5 +394,6 @@ class SearchProgram:
         """Run one step per launch from now on; the unfinished search must restart."""
         self.discard_launches()
         self.one_launch = False
+        self._program, self._steps = self._build_steps()
         self._bind_search()
         raise GridStalledError(f"{self._device.info.name} did not run its work-groups together")

@@ -48,6 +48,13 @@ def test_sssp(graph, tmp_path, capsys):
     assert sum(int(row["edges_scanned"]) for row in rows) == data["edges_scanned"]
 
 
+@pytest.mark.parametrize("option", ["--out", "--parents"])
+def test_a_suffix_of_no_format_ends_the_command_before_the_search(graph, tmp_path, capsys, option):
+    assert run("sssp", graph, "--source", 0, option, tmp_path / "o.txt") == 1
+    assert f"{option} {tmp_path / 'o.txt'}: its name must end in .npy" in capsys.readouterr().err
+    assert not (tmp_path / "o.txt").exists()
+
+
 def test_direction_and_json_on_standard_output(graph, capsys):
     assert run("sssp", graph, "--source", 2, "--directed", "--json", "-", "--device", "cpu") == 0
     data = json.loads(capsys.readouterr().out)

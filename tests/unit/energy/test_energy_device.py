@@ -326,12 +326,15 @@ def test_ina_power_in_microwatts(tmp_path, driver):
     assert (meter.name, meter.domain, meter.read()) == (f"{driver} VDD_IN", "system", 7.5)
 
 
-def test_an_ina_sensor_without_label_is_unmeasured(tmp_path):
-    ina(tmp_path, 2, "ina231", power1_input=7_500_000)
+@pytest.mark.parametrize(
+    ("driver", "files"), [("ina231", {}), ("ina3221", {"in7_label": "sum of shunt voltages"})]
+)
+def test_an_ina_sensor_without_label_is_unmeasured(tmp_path, driver, files):
+    ina(tmp_path, 2, driver, power1_input=7_500_000, **files)
     found, unmeasured = find_meters(None, sysfs=tmp_path)
     (sensor,) = [meter for meter in unmeasured if meter.domain == "system"]
-    assert (found, sensor.name) == ([], "ina231 hwmon2")
-    assert "has no label, so its rail is unknown; give a power log" in sensor.reason
+    assert (found, sensor.name) == ([], f"{driver} hwmon2")
+    assert "has no label, so its rail is unknown" in sensor.reason
 
 
 def test_a_rail_that_is_switched_off_is_unmeasured(tmp_path, monkeypatch):

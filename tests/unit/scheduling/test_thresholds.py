@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.bfs.selection import Correction
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_selectors, schema
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
-from hetero_bfs.scheduling.policy import DIRECTION
+from hetero_bfs.scheduling.policy import DIRECTION, MODEL
 from hetero_bfs.scheduling.rehearsal import _ALPHAS, _BETAS, _NEGLIGIBLE, with_alike
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
@@ -195,6 +195,17 @@ def test_the_first_level_names_the_seconds_that_were_compared():
     expected = [predicted(made, selector, search) for search in searches()]
     assert own == pytest.approx(1e6 * sum(expected) / len(expected), abs=1)
     assert own <= plan < device
+
+
+def test_a_plan_that_wins_is_the_rule_and_the_first_level_names_the_seconds(monkeypatch):
+    seconds = {DIRECTION: 3e-6, MODEL: 1e-6}
+    monkeypatch.setattr(ModelSelector, "_expected", lambda _, policy: seconds[policy.rule])
+    made = model(TC=0.05, BC=0.1, BG=50, BGC=60, TG=50)
+    selector = model_selector("auto", made, ALL).on_graph(N, M, reference_of(levels()))
+    assert selector.rule == "choosing at each level"
+    first, second = (choose(selector, features).reason for features in levels()[:2])
+    assert re.search(r"; choosing at each level: 0 us; TC and BC 0 us, TG and BG \d+ us$", first)
+    assert "choosing" not in second
 
 
 def test_corrected_it_looks_for_other_thresholds():

@@ -185,8 +185,8 @@ typedef struct {
     uint group, groups; /* the share is number `group` of `groups` */
     __global uint *parent, *visited, *other_visited, *queue, *other_queue;
     __global OFFSET *offsets, *other_offsets;
-    volatile __global ulong *counter; /* two words: vertices and edges that the step finds; lists that
-                                       * a bottom-up level leaves, and their edges */
+    volatile __global ulong *counter; /* first word: vertices and edges that the step finds; second:
+                                       * lists that a bottom-up level leaves, and their edges */
     __global uint *left_vertex;              /* the vertex of each list that was left, */
     __global OFFSET *left_before, *left_end; /* the edges left before it, and its end */
     __local ulong *scratch, *base;

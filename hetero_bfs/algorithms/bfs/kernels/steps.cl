@@ -249,7 +249,7 @@ static Step step_of(uint group, uint groups, const Arrays *arrays, __local Share
                        q ? arrays->offsets1 : arrays->offsets0,
                        q ? arrays->offsets0 : arrays->offsets1,
                        counter,
-                       arrays->queue0, /* a bottom-up level has no queue */
+                       arrays->queue0, /* a bottom-up level needs no queue */
                        arrays->offsets0,
                        arrays->offsets1,
                        mine->scratch,
@@ -296,8 +296,8 @@ static void run_pull(bool due, uint group, uint groups, const Graph *graph,
               &mine->level.bottom_up);
 }
 
-/* The lists that a bottom-up level left. In `run_pull` they would need registers that the level
- * lacks then: 1 us of 6 for a small level on an H200. */
+/* The lists that a bottom-up level left. They are not in `run_pull`, since they took registers from
+ * the level: small levels took 7.3 us, without them 6.4 (H200, 2026-11-27). */
 static void run_rest(bool due, uint group, uint groups, const Graph *graph,
                      const Arrays *arrays, __local Shared *mine)
 {
