@@ -54,9 +54,8 @@ def run(options: Namespace) -> int:
                 f"{options.graph}: mode layered finds no layers; give a root by --root V{directed}"
             )
         root = 0  # the vertex from which the file's layers begin
-    classes = options.num_classes
     run_options = RunOptions(
-        options.max_iterations, mode=options.mode, root=root, num_classes=classes
+        options.max_iterations, mode=options.mode, root=root, num_classes=options.num_classes
     )
     shown, values = _values(options, edges, names)
     values |= _edge_fields(options, known)

@@ -1,6 +1,6 @@
 """Finds this machine's meters: RAPL through powercap, INA sensors of rails, then the device's.
 
-The device has NVML or hwmon.
+The device's meter is NVML's, hwmon's or a Jetson's rail.
 """
 
 from __future__ import annotations

@@ -245,8 +245,7 @@ def scan(
     searches = depth.shape[1]
     first = np.full((BLOCKS, 2, searches), src.size)
     nedge, read = np.zeros((BLOCKS, searches), np.int64), np.zeros(BLOCKS, np.int64)
-    given = src, dst, depth, starts, parents, int(directed), first, nedge, read
-    _scan(*given, parts=BLOCKS)
+    _scan(src, dst, depth, starts, parents, int(directed), first, nedge, read, parts=BLOCKS)
     return first.min(axis=0), nedge.sum(axis=0)
 
 
@@ -256,13 +255,8 @@ def _scan(given, block, blocks):
 
     The sum in `read` has no meaning; it keeps the compiler from removing the early reads.
     """
-    src, dst, depth, starts, parents = (
-        given.src,
-        given.dst,
-        given.depth,
-        given.starts,
-        given.parents,
-    )
+    src, dst, depth = given.src, given.dst, given.depth
+    starts, parents = given.starts, given.parents
     directed, nedge = given.directed != 0, given.nedge[block]
     # Edges (above, below) that some search may have in its tree.
     below = np.empty(2 * _BATCH, np.uint32)
