@@ -174,11 +174,15 @@ class BFSResult(Named):
 
     @cached_property
     def level(self) -> npt.NDArray[np.int32]:
-        """Edges from the nearest source, int32, shape (num_vertices,); -1 where not reached."""
+        """Edges from the nearest source, int32, shape (num_vertices,); -1 where not reached.
+
+        Empty after `drop_parents`.
+        """
         from hetero_bfs.algorithms.bfs.kernels.restore import levels_from_parents
 
         level = np.full(self.parent.size, -1, np.int32)
-        levels_from_parents(self.parent, np.array(self.sources, np.int64), level)
+        if self.parent.size:  # else the parents were dropped
+            levels_from_parents(self.parent, np.array(self.sources, np.int64), level)
         return level
 
     @cached_property
