@@ -73,7 +73,7 @@ class CPUExecutor(HostRun):
         self.visited = [allocate(self._bitmap_words(), np.uint32) for _ in range(2)]
         self.queue = [allocate(n, np.uint32) for _ in range(2)]
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
-        self.found_list = np.empty((n // _FOUND_LIST_SHARE + 1, 2), np.uint32)
+        self.found_list = allocate(2 * (n // _FOUND_LIST_SHARE + 1), np.uint32).reshape(-1, 2)
         self._written = np.zeros(words, np.uint32)
         self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
