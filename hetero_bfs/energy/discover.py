@@ -54,7 +54,11 @@ def find_meters(
     if on_module and isinstance(device, Unmeasured):
         device = next((rail for rail in rails if rail.domain == "device"), device)
     rails = [rail for rail in rails if rail.domain != "device"]
-    found = [*_rapl(sysfs / "class" / "powercap"), *rails, device]
+    found = [*_rapl(sysfs / "class" / "powercap"), *rails]
+    if not any(meter.domain == "cpu" for meter in found):
+        reason = f"absent: no intel-rapl zone under {sysfs}/class/powercap"
+        found.append(Unmeasured("RAPL", "cpu", reason))
+    found.append(device)
     if power_log is not None:  # last: its `stop` may wait, and no other meter should measure that
         found.append(PowerLog(power_log))
     if not any(meter.domain == "system" for meter in found):
@@ -77,8 +81,6 @@ def _rapl(powercap: Path) -> list[Meter | Unmeasured]:
         if is_memory or label.startswith(("package", "psys")):
             domain: Domain = "system" if label.startswith("psys") else "cpu"
             found.append(_rapl_meter(f"RAPL {label}", domain, zones[key]))
-    if not any(meter.domain == "cpu" for meter in found):
-        found.append(Unmeasured("RAPL", "cpu", f"absent: no intel-rapl zone under {powercap}"))
     return found
 
 
