@@ -1,12 +1,15 @@
 """A limit of the seconds of a training, divided among its stages.
 
-A stage goes through items, the most useful first. It ends early when its share of the time is used.
+A stage goes through items, the most useful first, and leaves out those for which its share of the
+time is too short.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TypeVar
 
 from hetero_bfs.support.messages import announce, progress
@@ -40,30 +43,40 @@ class Budget:
         at_least: int = 1,
         costs: Sequence[float] = (),
     ) -> Iterator[T]:
-        """Yield items until the stage's seconds are used; show progress.
+        """Yield items while the stage has time for them; show progress.
 
-        An item is left out if there is less time than the longest item took. The first `at_least`
-        items are never left out. `costs` are expected seconds of the items, or a multiple of them.
-        Without a limit the second item's seconds give an estimate of the whole, which is printed;
-        the first item also loads code.
+        `costs` are expected seconds of the items, or a multiple of them; without them all items
+        cost the same. An item is expected to take the most that a unit of cost has taken so far. The
+        first item also loads code, so it counts only for the second one. If there is less time, an
+        item is left out; without costs the stage ends. The first `at_least` items are never left
+        out. Without a limit the second item's seconds give an estimate of the whole, which is
+        printed.
         """
         names, shares = list(self._shares), list(self._shares.values())
         here = names.index(stage)
         share = shares[here] / sum(shares[here:])
         left = self.seconds_left
         end = None if left is None else time.monotonic() + left * share
-        longest, began = 0.0, time.monotonic()
-        shown = progress(items, description, total, delay_seconds=0.0, costs=costs)
-        for number, item in enumerate(shown):
+        of = costs or repeat(1.0)
+        shown = progress(items, description, total, delay_seconds=0.0, costs=costs, end=end)
+        began, before, most = time.monotonic(), math.inf, 0.0  # most seconds of a unit of cost
+        left_out = 0
+        for number, (item, cost) in enumerate(zip(shown, of, strict=False)):
             now = time.monotonic()
             if end is None and number == 2 and costs:
                 seconds = (now - began) * sum(costs[2:]) / costs[1] / share
                 announce(f"about {_duration(seconds)} are left, estimated from the second graph")
-            longest, began = max(longest, now - began), now
-            if end is not None and number >= at_least and now + longest > end:
-                announce(f"{description}: ended after {number} for lack of time")
-                return
+            most = max(most if number > 2 else 0.0, (now - began) / before)
+            began, before = now, cost
+            if end is not None and number >= at_least and now + most * cost > end:
+                if not costs:
+                    announce(f"{description}: ended after {number} for lack of time")
+                    return
+                left_out, before = left_out + 1, math.inf
+                continue
             yield item
+        if left_out:
+            announce(f"{description}: {left_out} of {len(costs)} left out for lack of time")
 
 
 def _duration(seconds: float) -> str:

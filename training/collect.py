@@ -161,22 +161,18 @@ QUICK_PLAN = Plan((14, 16, 18), 3, 1, (13, 15))
 
 
 def collect(
-    plan: Plan, path: Path, open_engine: Callable[[SearchGraph], Engine], done: int
-) -> Iterator[int]:
-    for number, graph in enumerate(plan.graphs()):
-        if number < done:
-            continue
-        with open_engine(build_search_graph(graph.make())) as engine:
-            rows = list(measure_graph(engine, number, graph))
-        del engine  # free its memory before the next engine opens
-        _append(path, rows)
-        yield number
+    number: int, graph: StudyGraph, path: Path, open_engine: Callable[[SearchGraph], Engine]
+) -> None:
+    """Measure a graph, which has this number in its plan, and append the samples to the file."""
+    with open_engine(build_search_graph(graph.make())) as engine:
+        rows = list(measure_graph(engine, number, graph))
+    _append(path, rows)
 
 
-def finished_graphs(path: Path) -> int:
-    """Count the graphs in a sample file; each is complete (`_append`)."""
+def finished_graphs(path: Path) -> set[int]:
+    """Return the numbers of the graphs in a sample file; each is complete (`_append`)."""
     if not path.exists() or path.stat().st_size == 0:
-        return 0
+        return set()
     try:
         with open(path, newline="", encoding="utf-8") as stream:
             rows = list(csv.reader(stream))
@@ -185,7 +181,7 @@ def finished_graphs(path: Path) -> int:
         at = COLUMNS.index("seconds")
         if not all(0 <= float(row[at]) < math.inf for row in rows[1:]):
             raise ValueError
-        return max((int(row[0]) for row in rows[1:]), default=-1) + 1
+        return {int(row[0]) for row in rows[1:]}
     except (ValueError, csv.Error) as error:
         raise HeteroBFSError(
             f"{path} is damaged, or has other columns than this version writes; "

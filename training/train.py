@@ -102,7 +102,7 @@ def run_training(
     done = _begin(plan, growing)
     if not found:
         _note_that_no_regret_is_measured()
-    _announce_length(budget_seconds, plan, done)
+    _announce_length(budget_seconds, plan, len(done))
     tuning = None if info is None else _tuning(info, quick, growing, budget)
     samples = _collect_all(plan, done, growing, info, tuning, budget)
     scores = evaluate(samples)
@@ -278,12 +278,12 @@ def _tune(info: DeviceInfo, quick: bool, budget: Budget) -> Tuning:
     return best
 
 
-def _begin(plan: Plan, path: Path) -> int:
+def _begin(plan: Plan, path: Path) -> set[int]:
     done = finished_graphs(path)
     if done:
         print(
-            f"going on after graph {done} of {len(plan.graphs())} in {path}; remove that file to "
-            "measure all of them again",
+            f"{path} has {len(done)} of {len(plan.graphs())} graphs, which are not measured again; "
+            "remove that file to measure all of them",
             file=sys.stderr,
         )
     return done
@@ -299,17 +299,17 @@ def _finish(growing: Path, samples_path: Path) -> None:
 
 def _collect_all(
     plan: Plan,
-    done: int,
+    done: set[int],
     path: Path,
     info: DeviceInfo | None,
     tuning: Tuning | None,
     budget: Budget,
 ) -> pd.DataFrame:
     opened = partial(Engine, selector=host_only(), tuning=tuning, **device_settings(info))
-    steps = collect(plan, path, opened, done)
-    costs = [graph.cost for graph in plan.graphs()[done:]]
-    for _ in budget.within("graphs", steps, "measuring graphs", costs=costs):
-        pass
+    left = [(number, graph) for number, graph in enumerate(plan.graphs()) if number not in done]
+    costs = [graph.cost for _, graph in left]
+    for number, graph in budget.within("graphs", left, "measuring graphs", costs=costs):
+        collect(number, graph, path, opened)
     return pd.read_csv(path)
 
 

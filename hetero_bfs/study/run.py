@@ -250,15 +250,14 @@ def run_study(folder: Path | None, options: StudyOptions) -> dict[str, Any]:
 def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
     graphs = graphs_of(options, info)
     budget = Budget(options.budget_seconds, graphs=1.0)
-    done = 0
+    left = [graph.name for graph in graphs]
     costs = [one.graph.cost for one in graphs]
     for graph in budget.within("graphs", graphs, "measuring graphs", costs=costs):
-        done += 1
-        announce(f"{graph.name}, graph {done} of {len(graphs)}")
+        left.remove(graph.name)
+        announce(f"{graph.name}, graph {graphs.index(graph) + 1} of {len(graphs)}")
         measure_graph(study, graph, options)
-    if done < len(graphs):
-        left_out = ", ".join(graph.name for graph in graphs[done:])
-        study.notes.append(f"the budget had no time for {left_out}")
+    if left:
+        study.notes.append(f"the budget had no time for {', '.join(left)}")
 
 
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:

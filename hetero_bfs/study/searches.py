@@ -50,7 +50,8 @@ class StudyOptions:
     energy_seconds : least seconds of searches for each reading of the energy meters
     quick : for a first look: small graphs if none are given, fewer keys and rounds
     power_log : log of an external meter
-    budget_seconds : no graph begins that would end later, by the longest one so far; None for all
+    budget_seconds : a graph that would end later, by the slowest one so far, is left out; None for
+        all graphs
     paper : name of one of `PAPERS`, to show its own tables instead
     regenerate : with `paper`, generate edges again for each pass even if they fit in memory
     engine : settings of searches; the study itself sets selector, order and correction

@@ -6,6 +6,7 @@ on standard error, only by the command line and only after one second.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -75,18 +76,19 @@ def progress(
     total: int | None = None,
     delay_seconds: float = 1.0,
     costs: Sequence[float] = (),
+    end: float | None = None,
 ) -> Iterator[T]:
     """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then.
 
     `costs` are expected seconds of all items, or a multiple of them, if they differ much. They also
-    say how many items there are.
+    say how many items there are. No item begins after `end`, by `time.monotonic`.
     """
     total = total or len(costs) or None
     if not enabled:
         yield from items
         return
     if not sys.stderr.isatty():
-        yield from _with_lines(items, description, costs or [1.0] * (total or 0))
+        yield from _with_lines(items, description, costs or [1.0] * (total or 0), end)
         return
     from tqdm import tqdm
 
@@ -104,7 +106,9 @@ LINE_SECONDS = 10.0
 """Least seconds between two lines of progress without a terminal."""
 
 
-def _with_lines(items: Iterable[T], description: str, costs: Sequence[float]) -> Iterator[T]:
+def _with_lines(
+    items: Iterable[T], description: str, costs: Sequence[float], end: float | None
+) -> Iterator[T]:
     """Print what is done, and how long the rest takes if it takes as long for its costs."""
     began = printed = time.monotonic()
     for number, item in enumerate(items):
@@ -113,7 +117,8 @@ def _with_lines(items: Iterable[T], description: str, costs: Sequence[float]) ->
             printed = now
             of = f" of {len(costs)}" if costs else ""
             done = sum(costs[:number])
-            left = (now - began) / done * sum(costs[number:]) if done else None
-            rest = "" if left is None else f", about {left:.0f} s left"
+            left = (now - began) / done * sum(costs[number:]) if done else math.inf
+            left = min(left, math.inf if end is None else max(end - now, 0.0))
+            rest = f", about {left:.0f} s left" if left < math.inf else ""
             announce(f"{description}: {number}{of} done{rest}")
         yield item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,10 +18,14 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def spend(self, costs: list[float], factor: float) -> Iterator[int]:
-        for number, cost in enumerate(costs):
-            self.now += factor * cost + (5.0 if number == 0 else 0.0)  # the first one loads code
-            yield number
+    def within(self, budget: Budget, costs: list[float], factor: float) -> list[int]:
+        """Go through items with these costs; return those that the budget has time for."""
+        done: list[int] = []
+        items = range(len(costs))
+        for number in budget.within("graphs", items, "measuring graphs", costs=costs):
+            self.now += factor * costs[number] + (5.0 if number == 0 else 0.0)  # it loads code
+            done.append(number)
+        return done
 
 
 @pytest.fixture
@@ -39,9 +42,7 @@ def test_the_estimate_is_that_of_the_whole(
 ) -> None:
     costs = [graph.cost for graph in PAPER_PLAN.graphs()]
     budget = Budget(None, graphs=0.8, regret=0.2)
-    steps = clock.spend(costs, factor)
-    done = list(budget.within("graphs", steps, "measuring graphs", len(costs), costs=costs))
-    assert done == list(range(len(costs)))
+    assert clock.within(budget, costs, factor) == list(range(len(costs)))
     printed = capsys.readouterr().err
     estimates = re.findall(r"about (\d+) (s|minutes) are left", printed)
     assert len(estimates) == 1
@@ -54,8 +55,24 @@ def test_the_estimate_is_that_of_the_whole(
 
 
 def test_a_limit_is_no_estimate(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    costs = [1.0] * 100
-    budget = Budget(10.0, graphs=1.0)
-    done = list(budget.within("graphs", clock.spend(costs, 1.0), "graphs", 100, costs=costs))
-    assert len(done) < 10
-    assert "are left" not in capsys.readouterr().err
+    assert clock.within(Budget(20.0, graphs=1.0), [1.0] * 100, 1.0) == list(range(15))
+    printed = capsys.readouterr().err
+    assert "are left" not in printed
+    assert "measuring graphs: 85 of 100 left out for lack of time" in printed
+
+
+def test_what_is_too_long_is_left_out_and_smaller_items_follow(clock: Clock) -> None:
+    began = clock.now
+    costs = [10.0, 80.0, 3.0, 80.0, 3.0, 500.0, 3.0]
+    assert clock.within(Budget(60.0, graphs=1.0), costs, 2.0) == [0, 2, 4, 6]
+    assert clock.now - began <= 60.0
+
+
+@pytest.mark.parametrize("seconds", [30.0, 100.0, 300.0])
+def test_lines_never_say_more_than_the_limit(
+    clock: Clock, seconds: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = [graph.cost for graph in PAPER_PLAN.graphs()]
+    clock.within(Budget(seconds, graphs=1.0), costs, 2.0)
+    for left in re.findall(r"done, about (\d+) s left", capsys.readouterr().err):
+        assert float(left) <= seconds

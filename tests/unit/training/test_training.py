@@ -59,7 +59,7 @@ def done(finished, tmp_path):
 
 def test_a_model_comes_out(finished):
     model_path, samples_path = files(finished)
-    assert finished_graphs(samples_path) == len(TINY.graphs()) == 16
+    assert finished_graphs(samples_path) == set(range(len(TINY.graphs()))) == set(range(16))
     samples = pd.read_csv(samples_path)
     assert set(samples["measured"]) == {"TC", "BC", "start_cpu", "convert_cpu"}
     model = read_model(model_path.read_text(), str(model_path))
@@ -83,24 +83,23 @@ def interrupted(done):
 def test_interrupted_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     collected = train.collect
 
-    def two_graphs(*arguments):
-        steps = collected(*arguments)
-        yield next(steps)
-        yield next(steps)
-        raise KeyboardInterrupt
+    def two_graphs(number, *arguments):
+        if number == 2:
+            raise KeyboardInterrupt
+        collected(number, *arguments)
 
     monkeypatch.setattr(train, "collect", two_graphs)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     (samples_path,) = tmp_path.glob("*.csv")
     before = samples_path.read_text()
-    assert finished_graphs(samples_path) == 2
+    assert finished_graphs(samples_path) == {0, 1}
     assert not list(tmp_path.glob("*.json"))
     monkeypatch.setattr(train, "collect", collected)
     run(tmp_path)
     _, samples_path = files(tmp_path)
     assert samples_path.read_text().startswith(before)
-    assert finished_graphs(samples_path) == len(TINY.graphs()) == 16
+    assert finished_graphs(samples_path) == set(range(len(TINY.graphs()))) == set(range(16))
 
 
 @pytest.mark.usefixtures("tiny")
@@ -151,7 +150,7 @@ def test_damage_in_any_row_is_seen(tmp_path, row, column, value):
         finished_graphs(path)
     rows[row][column] = "1"
     path.write_text("\n".join([lines[0], *(",".join(r[c] for c in collect.COLUMNS) for r in rows)]))
-    assert finished_graphs(path) == 2
+    assert finished_graphs(path) == {1}
 
 
 def test_the_fit_recovers_coefficients():
