@@ -214,10 +214,10 @@ class RankSSSP(RankKernel):
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count
 
-    def _windows(self, result: RankPaths) -> list[RankWindow]:
+    def _windows(self, result: RankPaths) -> list[RanksWindow]:
         rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
         return [
-            RankWindow(
+            RanksWindow(
                 window=number,
                 start=window.start,
                 strategy=window.strategy,
@@ -240,7 +240,7 @@ class RankSSSP(RankKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankWindow(RankStep):
+class RanksWindow(RankStep):
     """A window of a search; see `RankStep`.
 
     `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged

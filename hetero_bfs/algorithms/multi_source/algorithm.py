@@ -15,7 +15,7 @@ from hetero_bfs.algorithms.bfs.query import Query, check_many
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.serial import answer_serially
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
-from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
+from hetero_bfs.algorithms.multi_source.result import LevelRows, ManySearches, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.csr import CSRGraph
@@ -65,7 +65,7 @@ class ManyRuns(Prepared[ManySearches]):
         began = time.perf_counter()
         sources, rows = np.array(query.sources, np.int64), None
         if query.want == "levels":
-            rows = Rows(self.graph.num_vertices, sources.size, self._memory)
+            rows = LevelRows(self.graph.num_vertices, sources.size, self._memory)
         sums, traces = Sums(sources.size), list[IterationTrace]()
         if has_levels:
             traces = self._search(query, rows, sums)
@@ -79,7 +79,7 @@ class ManyRuns(Prepared[ManySearches]):
         found = sums.reached, sums.eccentricity, sums.distance_sum
         return ManySearches(sources, *found, time.perf_counter() - began, traces, level)
 
-    def _search(self, query: Query, rows: Rows | None, sums: Sums) -> list[IterationTrace]:
+    def _search(self, query: Query, rows: LevelRows | None, sums: Sums) -> list[IterationTrace]:
         numbers = self.graph.relabelling
         sources = numbers.new_of_old[np.array(query.sources, np.int64)]
         self.host.mask(None if query.mask is None else query.mask[numbers.old_of_new])
