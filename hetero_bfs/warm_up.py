@@ -247,7 +247,7 @@ def warm_up(
 ) -> Iterator[Outcome]:
     """Run jobs, then test and build all kernels of devices; yield each outcome as it comes.
 
-    The first job runs alone, since all others need its code, and then two at a time.
+    The first job runs alone, since all others need its code. The others run two at a time.
     """
     from hetero_bfs.support.environment import usable_cores
 

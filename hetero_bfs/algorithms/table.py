@@ -64,13 +64,15 @@ class ResultOption(NamedTuple):
 class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
-    `ask` is the typed function in the algorithm's folder, with the name of the public one. `title`
-    is that of the section in the reference. The command, if there is one, has a name
-    (`command`), `help` and `description`, `outputs` that it can write, by option, and the help of
-    its arguments `graph` and `directed`, and of those that are options. `record` is the noun for a
-    row of the trace. `names` has further public names, such as the result's class, with their
-    modules in the folder. If several ranks can run it (`on_ranks`), its `Runs` have `by_ranks`. If
-    a selector chooses its strategies (`selects`), the command has the options for selectors.
+    ask : the typed function in the algorithm's folder, with the name of the public one
+    title : of the section in the reference
+    command, help, description : name and texts of the command, if there is one
+    outputs : the attributes that the command can write, by option
+    options, graph, directed : help of options and of the arguments `graph` and `directed`
+    record : the noun for a row of the trace
+    names : further public names, such as the result's class, with their modules in the folder
+    on_ranks : whether several ranks can run it; then its `Runs` have `by_ranks`
+    selects : whether a selector chooses its strategies; then the command has selectors' options
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]

@@ -220,9 +220,10 @@ class KeptGraph:
         return answer
 
     def _pays(self, graph: Graph, kind: Kind, options: EngineOptions, searches: int) -> bool:
-        """Whether something is open, or would open in less time than answers without it take.
+        """Tell whether to answer by what is open, or to open it.
 
-        These are the past answers on this graph, and this one.
+        Opening pays if it takes less time than one thread needs for the answers on this graph: the
+        past ones and this one.
         """
         if isinstance(graph, SearchGraph):
             return True
