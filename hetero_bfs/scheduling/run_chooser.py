@@ -34,8 +34,15 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_decision import MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.support.messages import number_of
 
 Option = TypeVar("Option")
+
+USUAL_LEVELS = 8
+"""Levels of a search, where they are not known."""
+
+_FINDING_SECONDS = 0.3
+"""To look for OpenCL devices and start a driver."""
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
 _RECENT = 7
@@ -204,6 +211,23 @@ def choose_place(
         DEVICE_KINDS,
         {place: one.run.seconds(size) for place, one in costs.items()},
         {place: one.opening.seconds(uploaded) for place, one in costs.items() if place == "device"},
+    )
+
+
+def why_no_device(what: str, num_vertices: int, num_input_edges: int, runs: int) -> str | None:
+    """Return why a number of runs looks for no device; None if one is expected to pay."""
+    costs = run_costs(what, None)
+    if not costs:
+        return f"no device is looked for, since no model predicts {what}; name a device"
+    size = GraphSize(USUAL_LEVELS, num_vertices, 2 * num_input_edges)
+    host, device = (runs * costs[place].run.seconds(size) for place in DEVICE_KINDS)
+    opening = _FINDING_SECONDS + costs["device"].opening.seconds(size)
+    if host - device > opening:
+        return None
+    return (
+        f"no device is looked for: by the model {number_of(runs, 'run')} on the CPU: "
+        f"{1e3 * host:.3g} ms, on a device: {1e3 * device:.3g} ms after {1e3 * opening:.3g} ms to "
+        "find and open it; name a device to use one"
     )
 
 
