@@ -31,7 +31,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_decision import MigrationCosts
+from hetero_bfs.scheduling.program_decision import LEARNING, MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.messages import number_of
@@ -258,7 +258,6 @@ _STEP_SECONDS = {True: 4e-6, False: 4e-5}
 
 _WINDOW_SECONDS = 2e-6  # first guess for a small window on the host
 _EDGE_SECONDS = 2e-9  # of the host, if no model is known
-_LEARNING = 0.5  # weight of the latest run
 
 
 class Leaving:
@@ -284,7 +283,7 @@ class Leaving:
         """Learn from windows on the device: the least seconds of a step."""
         each = seconds[steps > 0] / steps[steps > 0]
         if each.size and each.min() > 0.0:
-            self._step += _LEARNING * (float(each.min()) - self._step)
+            self._step += LEARNING * (float(each.min()) - self._step)
 
     def learn_host(
         self, edges: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64], leaving: float
@@ -298,5 +297,5 @@ class Leaving:
             return
         own = np.maximum(seconds - self._edge * edges, 0.0)
         if own.size:
-            self._window += _LEARNING * (float(own.mean()) - self._window)
-        self._leaving += _LEARNING * (leaving - self._leaving)
+            self._window += LEARNING * (float(own.mean()) - self._window)
+        self._leaving += LEARNING * (leaving - self._leaving)

@@ -26,9 +26,6 @@ from hetero_bfs.support.memory import Recycler, check_free_memory
 
 _WAYS = ("pull", "push", "push and pull")
 
-_MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded levels that are kept for reuse."""
-
 
 class ManyRuns(Prepared[ManySearches]):
     """Runs multi-source searches on one graph, 64 sources at a time."""
@@ -40,7 +37,7 @@ class ManyRuns(Prepared[ManySearches]):
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         super().__init__(graph, threads)  # a device was slower
-        self._memory = Recycler(_MOST_RECYCLED_BYTES)
+        self._memory = Recycler()
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> ManySearches:

@@ -217,9 +217,6 @@ _CHUNK_EDGES = 1 << 13  # least work of a chunk, in edges
 _CHUNKS_PER_THREAD = 16
 _VERTEX_EDGES = 4  # work of a vertex in addition to its edges, in edges
 
-_MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded results that are kept for later runs."""
-
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
 
@@ -235,7 +232,7 @@ class HostPageRank(HostRun):
         self._numbers = np.zeros(8)
         self._restart = aligned_empty(lists.num_vertices, np.float64)
         self._place = np.zeros(1, np.int64)
-        self._results = Recycler(_MOST_RECYCLED_BYTES)
+        self._results = Recycler()
 
     def _make_fields(self) -> dict[str, Any]:
         backward, n = self.lists.backward, self.lists.num_vertices

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.result import Unfinished, Windows
+from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
@@ -51,7 +51,7 @@ _WIDER = 16.0
 Each step costs a barrier of the grid, so fewer steps pay.
 """
 
-_MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
+_RECORD_WIDTH = 6
 _NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
 
 ON_DEVICE = len(WindowStrategy)
@@ -113,7 +113,7 @@ class DeviceSearch(DeviceRun):
         self.upload_seconds = time.perf_counter() - began
         self._arguments = [
             *lists_and_order, np.uint32(lists.num_vertices), *self._arrays.values(),
-            np.uint32(_MOST_RECORDS),
+            np.uint32(MOST_RECORDS),
         ]  # fmt: skip
         size = GraphSize(0, lists.num_vertices, lists.num_stored_edges)
         costs = run_costs("shortest paths", info)
@@ -145,7 +145,7 @@ class DeviceSearch(DeviceRun):
                 "chunk_firsts": (chunks, np.uint64),
                 "counters": (_NUM_COUNTERS, np.uint64),
                 "now": (len(Word), np.int64),
-                "records": (_MOST_RECORDS * _RECORD_WIDTH, np.int64),
+                "records": (MOST_RECORDS * _RECORD_WIDTH, np.int64),
                 "up": (n, np.uint32),
                 "orphans": (1, np.uint32),
             },
@@ -326,7 +326,7 @@ class DeviceSearch(DeviceRun):
         self, rows: int, seconds: list[float], total: float
     ) -> npt.NDArray[np.float64]:
         """Return the records. Without times of device or host, all get equal shares of `total`."""
-        words = np.empty((min(rows, _MOST_RECORDS), _RECORD_WIDTH), np.int64)
+        words = np.empty((min(rows, MOST_RECORDS), _RECORD_WIDTH), np.int64)
         self.device.read(words, self._arrays["records"])
         records = words.astype(np.float64)
         starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)

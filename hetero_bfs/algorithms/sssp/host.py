@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.sssp.result import Unfinished, Windows
+from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import ByWeight, WeightedLists
@@ -90,8 +90,6 @@ def _is_of_chains(lists: WeightedLists) -> bool:
 _POOL_EDGES = 1 << 14
 """In graphs with fewer stored edges, no window is worth waking another thread."""
 
-_MOST_RECORDS = 1 << 14
-
 _NONE = np.empty(0, np.uint32)
 
 
@@ -157,7 +155,7 @@ class _Run(HostRun):
         self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
         n = lists.num_vertices
         self.distance = aligned_empty(n, dtype)
-        self.records = np.zeros((_MOST_RECORDS, self._kernels.RECORD_WIDTH))
+        self.records = np.zeros((MOST_RECORDS, self._kernels.RECORD_WIDTH))
         self._lists, self._plan = lists, plan
 
     def _make_fields(self) -> dict[str, Any]:

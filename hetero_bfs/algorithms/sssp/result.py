@@ -18,6 +18,9 @@ from hetero_bfs.scheduling.trace import Traced
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
+MOST_RECORDS = 1 << 14
+"""Most records of a search; the last one sums up all windows that have none of their own."""
+
 
 class Windows(NamedTuple):
     """The result of a search: distances in new ids, and a record per window (loop.py).
