@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_decision import LEARNING, MigrationCosts
@@ -194,6 +195,25 @@ class RunChooser(Generic[Option]):
         trial = _TRIALS * excess + self._unopened.get(rival, 0.0)
         doubted = seconds[rival] < _DOUBT * least
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
+
+
+def is_searched_apart(levels: float) -> bool:
+    """Tell whether many sources are searched one by one, and not 64 at once.
+
+    On high-diameter graphs threads that share a search mostly wait for each other.
+    """
+    return levels >= HIGH_DIAMETER_LEVELS
+
+
+def is_faster_by_thread(
+    searches: int, threads: int, thread_seconds: float, engine_seconds: float
+) -> bool:
+    """Tell whether threads with a search each are faster than searches by the whole engine.
+
+    With few searches, many threads or a fast device the engine may be faster. The seconds are those
+    of a search by one thread, and of one by the engine.
+    """
+    return -(-searches // threads) * thread_seconds <= searches * engine_seconds
 
 
 def choose_place(
