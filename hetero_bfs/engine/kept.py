@@ -1,10 +1,8 @@
 """Answers calls on a graph by one thread at first, and by engines once these have paid.
 
 An engine answers faster than one thread, but relabels and uploads the graph and compiles when it
-opens. Calls on a graph are answered by one thread until their seconds exceed those of opening; then
-an engine opens and stays open for later calls (the rule of ski rental: at most twice the seconds of
-the best choice). Opened engines are kept by graph, few of them, and their copies of graphs within a
-share of the memory. They close with their graph.
+opens; `scheduling/engine_opening.py` decides. Opened engines are kept by graph, few of them, and
+their copies of graphs within a share of the memory. They close with their graph.
 
 `hb.bfs` and the other functions, the NetworkX backend and `hetero_bfs.csgraph` all answer this way.
 """

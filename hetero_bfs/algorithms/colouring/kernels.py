@@ -38,14 +38,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.devices.cpu.thread_pool import (
-    CHUNKS_PER_THREAD,
-    ITEMS,
-    OWN,
-    chunk_of,
-    even_size,
-    share,
-)
+from hetero_bfs.devices.cpu import thread_pool
+from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, prefetch, trailing_zeros
@@ -262,7 +256,7 @@ MOST_NOTES = _NOTED_VERTICES * (_NOTED_VERTICES + NOTE_WORDS)
 
 def most_chunks(threads: int) -> int:
     """Return the most chunks of a block, each of which has its own notes."""
-    return CHUNKS_PER_THREAD * threads
+    return thread_pool.CHUNKS_PER_THREAD * threads
 
 
 @njit(inline="always")
