@@ -173,7 +173,7 @@ class RankEngine(Algorithms, OfOneProcess):
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
     """Raise `ArgumentError` unless exactly rank 0 has edges."""
     if (edges is None) == (communicator.rank == 0):
-        said = "no edges" if edges is None else "edges, too"
+        said = "no edges" if edges is None else "edges, and only rank 0 may have them"
         raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
     if edges is not None:
         check_edge_source(edges)

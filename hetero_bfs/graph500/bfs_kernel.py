@@ -23,7 +23,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import Direction
@@ -190,15 +190,8 @@ class RankBFS(RankKernel):
         finally:
             search.close()
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        graph: RankGraph,
-        share: FileShare,
-        options: EngineOptions,
-        threads: int,
-    ) -> None:
-        super().__init__(communicator, graph, share)
+    def open(self, options: EngineOptions, threads: int) -> None:
+        communicator, graph = self.communicator, self.graph
         self._selector = str(options.selector)
         device, note = agreed(
             communicator,

@@ -156,12 +156,24 @@ class RankKernel(Kernel):
     shared_bytes_per_vertex: ClassVar[int]
     """Bytes that the ranks of a host share, for each vertex of the graph."""
 
-    def __init__(self, communicator: Communicator, graph: RankGraph, share: FileShare) -> None:
+    def __init__(
+        self,
+        communicator: Communicator,
+        graph: RankGraph,
+        share: FileShare,
+        options: EngineOptions,
+        threads: int,
+    ) -> None:
         self.communicator, self.graph, self._share = communicator, graph, share
         self.held_bytes = max(self.held_bytes_per_vertex * graph.input_degree.size, 1)
         self.notes: list[str] = []
         self.open_seconds = 0.0
         """Of the slowest rank."""
+        self.open(options, threads)
+
+    @abstractmethod
+    def open(self, options: EngineOptions, threads: int) -> None:
+        """Prepare searches."""
 
     @abstractmethod
     def open_validator(self, share: FileShare) -> Any:

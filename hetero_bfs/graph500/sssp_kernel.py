@@ -27,7 +27,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures,
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.support import memory
 
 _HELD_BYTES_PER_VERTEX = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
@@ -177,17 +177,9 @@ class RankSSSP(RankKernel):
             validator = RankPathValidator(communicator, edges, None)
             validator.validate(0, found.distance, found.parent)
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        graph: RankGraph,
-        share: FileShare,
-        options: EngineOptions,
-        threads: int,
-    ) -> None:
-        super().__init__(communicator, graph, share)
-        self._search = RankPathSearch(communicator, graph)
-        self.construction_seconds = max(communicator.collect(self._search.sort_seconds))
+    def open(self, options: EngineOptions, threads: int) -> None:
+        self._search = RankPathSearch(self.communicator, self.graph)
+        self.construction_seconds = max(self.communicator.collect(self._search.sort_seconds))
 
     def close(self) -> None:
         """Do nothing: the kernel has no threads."""
@@ -214,10 +206,10 @@ class RankSSSP(RankKernel):
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count
 
-    def _windows(self, result: RankPaths) -> list[RankWindow]:
+    def _windows(self, result: RankPaths) -> list[RanksWindow]:
         rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
         return [
-            RankWindow(
+            RanksWindow(
                 window=number,
                 start=window.start,
                 strategy=window.strategy,
@@ -240,7 +232,7 @@ class RankSSSP(RankKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankWindow(RankStep):
+class RanksWindow(RankStep):
     """A window of a search; see `RankStep`.
 
     `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged

@@ -16,7 +16,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""By phase number: those of kernels.py, then that of device.py."""
+"""Names in traces, by phase number: the phases of kernels.py, then the single one of device.py."""
 
 
 class ComponentRuns(Analysis[Components]):

@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
-from hetero_bfs.graph.weighted_lists import Plan, Strategy, WeightedLists, planned
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy, plan_windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import Struct
 
@@ -82,10 +83,10 @@ class RankPathSearch:
         began = time.perf_counter()
         self._lists.sort()
         self.sort_seconds = time.perf_counter() - began
-        sums = np.array(self._lists.sums(), np.float64)
+        sums = np.array(self._lists.sums, np.float64)
         communicator.reduce_to_all(sums, "sum")
         weights = self._lists.weight_dtype
-        self._plan = planned(weights, *sums.tolist())
+        self._plan = plan_windows(weights, *sums.tolist())
         wide = np.dtype(np.int64 if weights.kind == "i" else np.float64)
         dtypes = [wide] if weights.kind == "i" else dict.fromkeys((weights, wide))
         self._runs = [_Run(communicator, graph, self._lists, dtype) for dtype in dtypes]
@@ -194,7 +195,7 @@ class _Run:
         loops.adopt(arrays, words, words, 0)
         loops.take_parents(arrays, words, none, none, counts, counts)
 
-    def search(self, source: int | None, plan: Plan) -> list[RankWindow] | None:
+    def search(self, source: int | None, plan: WindowPlan) -> list[RankWindow] | None:
         """Search; `source` is a number of this rank, or None if another rank owns the source.
 
         Returns None on all ranks if the type has 32 bits and a distance exceeds it. Distances
@@ -208,7 +209,7 @@ class _Run:
         lowest, _, left, unsettled, is_beyond = self._agree()
         while lowest < self._infinity and not is_beyond:
             start = lowest
-            is_full = strategy is Strategy.FULL
+            is_full = strategy is WindowStrategy.FULL
             end = self._end_of(start, plan.full_width if is_full else plan.prefix_width)
             clock = _Clock()
             vertices, edges = loops.relax_active(self._arrays, end, is_full)
@@ -223,15 +224,17 @@ class _Run:
                     more = loops.relax_queue(self._arrays, is_full)
                     vertices, edges = vertices + more[0], edges + more[1]
             windows.append(self._window(start, strategy.label, rounds, clock, vertices, edges))
-            if strategy is Strategy.PREFIX and left > unsettled:
-                strategy, clock = Strategy.FULL, _Clock()
+            if strategy is WindowStrategy.PREFIX and left > unsettled:
+                strategy, clock = WindowStrategy.FULL, _Clock()
                 self._give_distances()
                 clock.exchange_ended()
                 vertices, edges = loops.pull(self._arrays)
                 clock.work_ended()
                 lowest, *_, is_beyond = self._agree()
                 clock.exchange_ended()
-                windows.append(self._window(start, Strategy.PULL.label, 1, clock, vertices, edges))
+                windows.append(
+                    self._window(start, WindowStrategy.PULL.label, 1, clock, vertices, edges)
+                )
         return None if is_beyond else windows
 
     def _window(
