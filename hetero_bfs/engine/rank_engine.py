@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
@@ -26,6 +25,7 @@ from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
+from hetero_bfs.ranks.rank_run import usual_threads
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 

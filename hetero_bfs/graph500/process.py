@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
-from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
@@ -31,6 +30,7 @@ from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
 from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
+from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
 from hetero_bfs.support import memory
 from hetero_bfs.support.messages import hidden, setting
 
@@ -261,10 +261,10 @@ class ManyRanks:
             edges = replace(edges, weights=edges.weights.astype(self._weights))
         arguments = edges, self._threads, self.options.validate
         with hidden():
-            for first in (True, False):
-                if (self._communicator.host_rank == 0) == first:
-                    run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments))
-                self._communicator.barrier()
+            prepare_on_all(
+                self._communicator,
+                lambda: run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments)),
+            )
 
     def read(self) -> list[str]:
         options, communicator = self.options, self._communicator
@@ -278,7 +278,7 @@ class ManyRanks:
             weighted, directed = options.weighted, options.directed
             self.share = read_share(communicator, options.graph, weighted, directed)
             self._weights = weight_dtype_of(self.share.edges) or self._weights
-        self.generation_seconds = self._slowest(time.perf_counter() - started)
+        self.generation_seconds = slowest(self._communicator, time.perf_counter() - started)
         self.num_vertices = self.share.edges.num_vertices
         self.num_input_edges = self.share.num_input_edges
         return []
@@ -289,7 +289,7 @@ class ManyRanks:
         self.graph = construct_parts(
             self._communicator, share.edges, share.num_input_edges, share.input_degree
         )
-        self.construction_seconds = self._slowest(time.perf_counter() - started)
+        self.construction_seconds = slowest(self._communicator, time.perf_counter() - started)
 
     def is_isolated(self, vertex: int) -> bool:
         self._answer[0] = self.graph.searched_id(vertex) is not None
@@ -301,7 +301,7 @@ class ManyRanks:
         kernel = self._kernel(
             self._communicator, self.graph, self.share, self.options.engine, self._threads
         )
-        kernel.open_seconds = self._slowest(time.perf_counter() - started)
+        kernel.open_seconds = slowest(self._communicator, time.perf_counter() - started)
         return kernel
 
     def least(self, number: int) -> int:
@@ -319,9 +319,6 @@ class ManyRanks:
             "rank_bytes": max(communicator.collect(_graph_bytes(graph))),
             "replicated_bytes": graph.replicated_bytes,
         }
-
-    def _slowest(self, seconds: float) -> float:
-        return float(max(self._communicator.collect(seconds)))
 
     def _check_memory(self) -> None:
         options, ranks, host_ranks = self.options, self.size, self.host_size

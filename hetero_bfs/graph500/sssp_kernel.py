@@ -28,6 +28,7 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.rank_run import slowest
 from hetero_bfs.support import memory
 
 _HELD_BYTES_PER_VERTEX = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
@@ -187,10 +188,10 @@ class RankSSSP(RankKernel):
     ) -> None:
         super().__init__(communicator, graph, share)
         self._search = RankPathSearch(communicator, graph)
-        self.construction_seconds = max(communicator.collect(self._search.sort_seconds))
+        self.construction_seconds = slowest(communicator, self._search.sort_seconds)
 
     def close(self) -> None:
-        """Do nothing: the kernel has no threads."""
+        self._search.close()
 
     def search(self, keys: list[int]) -> list[RankPaths]:
         return [self._search.search(key) for key in keys]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
-from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor, usual_threads
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.algorithms.bfs.serial import as_parents
 from hetero_bfs.errors import AgreedError
@@ -28,6 +28,7 @@ from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
+from hetero_bfs.ranks.rank_run import RankRun, usual_threads
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
@@ -145,7 +146,7 @@ class RankResult:
     levels: list[RankLevel]
 
 
-class DistributedSearch:
+class DistributedSearch(RankRun[RankExecutor]):
     """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
     `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
@@ -162,15 +163,16 @@ class DistributedSearch:
         costs: ExchangeCosts | None = None,
         device: RankDevice | None = None,
     ) -> None:
-        self.communicator = communicator
-        self.graph = graph
         self.device = device
-        self.executor = RankExecutor(graph, threads) if device is None else device.host
-        self.executor.prepare()
+        super().__init__(
+            communicator,
+            graph,
+            lambda: RankExecutor(graph, threads) if device is None else device.host,
+        )
         self._exchange = Exchange(
             communicator, graph.partition, None if device is None else device.device
         )
-        self.costs = costs or self._exchange.probe(device or self.executor)
+        self.costs = costs or self._exchange.probe(device or self.host)
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, so that they decide the same
@@ -180,9 +182,6 @@ class DistributedSearch:
         )  # fmt: skip
         self._others_known = 0
         self._saved = SavedParents()
-
-    def close(self) -> None:
-        self.executor.close()
 
     def search(self, source: int) -> RankResult:
         return self.search_in_a_row([source])[0]
@@ -196,16 +195,18 @@ class DistributedSearch:
         Raises `GraphError` before any search if a vertex is not in the graph.
         """
         checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
-        parent, searches = self.executor.parent, []
+        parent, searches = self.host.parent, []
         for source, saved in zip(
             checked, self._saved.room(len(checked), parent.size, None), strict=True
         ):
-            searches.append((source, saved, *self._search(source)))
+            levels, seconds = self.timed(self._search, source)
+            if self.device is not None:
+                self.device.gather()
+            searches.append((source, saved, seconds, levels))
             saved[:] = parent
         return [self._result(*search) for search in searches]
 
-    def _search(self, source: int) -> tuple[float, list[RankLevel]]:
-        self.communicator.barrier()
+    def _search(self, source: int) -> list[RankLevel]:
         started = time.perf_counter()
         device, own = self.device, self.graph.searched_id(source)
         if device is not None:
@@ -213,18 +214,14 @@ class DistributedSearch:
         if device is not None and self.decision.begins_on_device():
             frontier = device.start(own)
         else:
-            frontier = self.executor.start(own, lists_found=device is not None)
+            frontier = self.host.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
         levels = self._run(frontier, started)
         if device is None:
-            self.executor.invalidate_stale_parents(frontier)
+            self.host.invalidate_stale_parents(frontier)
         else:
             device.complete(frontier)
-        seconds = np.array([time.perf_counter() - started])
-        self.communicator.reduce_to_all(seconds, "max")
-        if device is not None:
-            device.gather()
-        return float(seconds[0]), levels
+        return levels
 
     def _run(self, frontier: Frontier, started: float) -> list[RankLevel]:
         levels: list[RankLevel] = []
@@ -274,7 +271,7 @@ class DistributedSearch:
 
     def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
         if self.device is None or frontier.place == schema.HOST:
-            return self.executor
+            return self.host
         return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
@@ -300,7 +297,7 @@ class DistributedSearch:
     def _result(
         self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
-        parent = self.executor.restored(saved)
+        parent = self.host.restored(saved)
         part = self.graph.partition
         if part.owner(source) == part.rank:  # also if it has no edges
             parent[source // part.ranks] = source

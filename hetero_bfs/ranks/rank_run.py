@@ -1,0 +1,70 @@
+"""An algorithm's run on all ranks, from start to end: who compiles, who fails, who is slowest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from hetero_bfs.devices.cpu.host_run import HostRun
+from hetero_bfs.ranks.communicator import Communicator, agreed
+from hetero_bfs.ranks.partition import RankGraph
+
+H = TypeVar("H", bound=HostRun)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def usual_threads(communicator: Communicator) -> int:
+    import numba
+
+    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
+
+
+def prepare_on_all(communicator: Communicator, prepare: Callable[[], object]) -> None:
+    """Prepare on one rank of each host; its other ranks then load what that one compiled.
+
+    Raises `AgreedError` on all ranks if one of them fails.
+    """
+    for first in (True, False):
+        agreed(communicator, prepare if (communicator.host_rank == 0) == first else _nothing)
+
+
+def _nothing() -> None:
+    """Let another rank prepare."""
+
+
+def slowest(communicator: Communicator, seconds: float) -> float:
+    """Return the seconds of the slowest rank."""
+    most = np.array([seconds])
+    communicator.reduce_to_all(most, "max")
+    return float(most[0])
+
+
+class RankRun(Generic[H]):
+    """Base class of runs on all ranks, which make the same calls.
+
+    `graph` is this rank's part, and `make_host` makes its run on the host: arrays, threads and
+    loops. A subclass runs the loops, and communicates between them.
+
+    Raises `AgreedError` on all ranks if one of them lacks the memory.
+    """
+
+    def __init__(
+        self, communicator: Communicator, graph: RankGraph, make_host: Callable[[], H]
+    ) -> None:
+        self.communicator, self.graph = communicator, graph
+        self.host = agreed(communicator, make_host)
+        prepare_on_all(communicator, self.host.prepare)
+
+    def timed(self, run: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
+        """Run when all ranks are here; also return the seconds of the slowest one."""
+        self.communicator.barrier()
+        began = time.perf_counter()
+        found = run(*args, **kwargs)
+        return found, slowest(self.communicator, time.perf_counter() - began)
+
+    def close(self) -> None:
+        self.host.close()
