@@ -1,6 +1,8 @@
 """The processes of a run: they read the edges, build the graph, and open the kernel.
 
-`OneProcess` and `ManyRanks` have the same methods. All ranks make the same calls.
+`OneProcess` and `ManyRanks` have the same methods. All ranks make the same calls. One process is
+not a run of one rank: a rank's search reduces and exchanges at each level, and has neither the
+vertex orders, the streaming nor the selectors of an engine, so that it would be slower.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
 from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
-from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
@@ -31,6 +32,7 @@ from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
 from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
+from hetero_bfs.ranks.refusals import GRAPH500, GRAPH500_SSSP, refuse
 from hetero_bfs.support import memory
 from hetero_bfs.support.messages import hidden, setting
 
@@ -243,7 +245,8 @@ class ManyRanks:
         """Refuse options that need one process, and a generated graph that does not fit."""
         if len(set(self._communicator.collect(repr(self.options)))) > 1:
             raise AgreedError("the ranks were started with different options; give all the same")
-        _check_options(self.options)
+        rows = GRAPH500 if self.options.kernel == "bfs" else GRAPH500_SSSP
+        refuse(rows, vars(self.options) | vars(self.options.engine))
         if self.options.graph is None:
             self.agreed(self._check_memory)
 
@@ -337,25 +340,6 @@ class ManyRanks:
             "machine,",
             "choose --regenerate, a smaller scale or more machines",
         )
-
-
-def _check_options(options: Graph500Options) -> None:
-    """Raise `AgreedError` for options that need one process; all ranks have the same."""
-    engine = options.engine
-    refused = {
-        f"--selector {engine.selector}": engine.selector in ("daga", "yasui", "zhang"),
-        "--device of --kernel sssp": options.kernel == "sssp"
-        and engine.device not in (None, NO_DEVICE),
-        "--order": engine.order not in ("auto", "degree"),
-        "--power-log": options.power_log is not None,
-        "--no-correction": not engine.correction,
-        "--decision-interval": engine.decision_interval != 1,
-        "--max-alloc": engine.max_alloc_bytes is not None,
-        "--device-memory": engine.device_memory_bytes is not None,
-    }
-    for name, given in refused.items():
-        if given:
-            raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
 def _graph_bytes(graph: RankGraph) -> int:

@@ -12,23 +12,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import RankedGraph
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.algorithms.bfs.serial import as_parents
-from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.ranks.rank_run import RankRun, usual_threads
+from hetero_bfs.ranks.refusals import ALGORITHMS, refuse
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
@@ -56,26 +56,23 @@ class RankLevel:
     on_device: bool
 
 
-def search_by_ranks(engine: Any, query: Query) -> BFSResult:
+def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
     """Search on all ranks of an engine, which share the cores of their host.
 
     Raises `AgreedError` if the search has several sources or a limit.
     """
-    if not query.is_whole or query.want != "parents":
-        raise AgreedError(
-            "several ranks search from one vertex for all parents; leave out further sources, "
-            "depth_limit, target, mask and want, or start without mpirun"
-        )
+    refuse(ALGORITHMS, vars(query) | {"source": query.sources})
     communicator, n = engine.communicator, engine.num_vertices
     (source,), directed = query.sources, engine.graph.graph.directed
     back = query.reverse and directed
-    key = DistributedSearch, back
-    if key not in engine.kept:
+
+    def opened() -> tuple[DistributedSearch, npt.NDArray[np.uint32]]:
         graph, threads = engine.along("in" if back else "out"), usual_threads(communicator)
         search = DistributedSearch(communicator, graph, threads=threads)
-        search.search(source)  # untimed: the first one loads or compiles the kernels
-        engine.kept[key] = search, gathered(communicator, graph.input_degree, n)
-    search, degree = engine.kept[key]
+        search.search(source)  # untimed: the first one loads or compiles the other kernels
+        return search, gathered(communicator, graph.input_degree, n)
+
+    search, degree = engine.keep((DistributedSearch, back), opened)
     found = search.search(source)
     parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
     edges = _edges_of_levels(communicator, search.graph, found.levels)
