@@ -1,8 +1,8 @@
 """The processes of a run: they read the edges, build the graph, and open the kernel.
 
 `OneProcess` and `ManyRanks` have the same methods. All ranks make the same calls. One process is
-not a run of one rank: a rank's search reduces and exchanges at each level, and has neither the
-vertex orders, the streaming nor the selectors of an engine, so that it would be slower.
+not a run of one rank, since a rank agrees on each level, and searches without an engine's streaming
+and selectors, and for shortest paths with one thread.
 """
 
 from __future__ import annotations

@@ -169,6 +169,7 @@ class SSSPReport(Graph500Report):
 class RankSSSP(RankKernel):
     held_bytes_per_vertex = 12  # distances 8, parents 4
     shared_bytes_per_vertex = 16  # for validation
+    _search: RankPathSearch
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -190,9 +191,6 @@ class RankSSSP(RankKernel):
         self._search = RankPathSearch(communicator, graph)
         self.construction_seconds = slowest(communicator, self._search.sort_seconds)
 
-    def close(self) -> None:
-        self._search.close()
-
     def search(self, keys: list[int]) -> list[RankPaths]:
         return [self._search.search(key) for key in keys]
 
@@ -204,13 +202,9 @@ class RankSSSP(RankKernel):
 
     def figures(self, result: RankPaths) -> tuple[SearchFigures, float, int]:
         reached = np.isfinite(result.distance)
-        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
-        totals = np.array([np.count_nonzero(reached), ends], np.int64)
         furthest = np.array([result.distance.max(where=reached, initial=0.0)])
-        self.communicator.reduce_to_all(totals, "sum")
         self.communicator.reduce_to_all(furthest, "max")
-        count, ends = totals.tolist()
-        nedge = ends // (1 if self.graph.graph.directed else 2)
+        count, nedge = self._search.count(reached)
         windows = self._windows(result)
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count

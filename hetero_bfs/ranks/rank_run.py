@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.ranks.communicator import Communicator, agreed
@@ -65,6 +66,17 @@ class RankRun(Generic[H]):
         began = time.perf_counter()
         found = run(*args, **kwargs)
         return found, slowest(self.communicator, time.perf_counter() - began)
+
+    def count(self, reached: npt.NDArray[np.bool_]) -> tuple[int, int]:
+        """Return the vertices that all ranks reached, and the input edges between them.
+
+        `reached` has shape (own old ids,).
+        """
+        graph = self.graph
+        ends = graph.input_degree.sum(where=reached, dtype=np.int64)
+        totals = np.array([np.count_nonzero(reached), ends], np.int64)
+        self.communicator.reduce_to_all(totals, "sum")
+        return int(totals[0]), int(totals[1]) // (1 if graph.graph.directed else 2)
 
     def close(self) -> None:
         self.host.close()

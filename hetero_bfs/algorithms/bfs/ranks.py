@@ -298,9 +298,4 @@ class DistributedSearch(RankRun[RankExecutor]):
         part = self.graph.partition
         if part.owner(source) == part.rank:  # also if it has no edges
             parent[source // part.ranks] = source
-        reached = parent != NO_VERTEX
-        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
-        totals = np.array([np.count_nonzero(reached), ends], np.int64)
-        self.communicator.reduce_to_all(totals, "sum")
-        nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
-        return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)
+        return RankResult(source, parent, seconds, *self.count(parent != NO_VERTEX), levels)
