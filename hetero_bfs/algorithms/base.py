@@ -92,7 +92,9 @@ class Runs(Generic[R]):
 
         Raises `AgreedError` on all ranks if the algorithm runs in one process only.
         """
-        raise AgreedError(f"a single process must run {cls.what}; start without mpirun")
+        from hetero_bfs.ranks.refusals import of_one_process
+
+        raise AgreedError(of_one_process(cls.what))
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:

@@ -27,7 +27,7 @@ from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.ranks.rank_run import usual_threads
-from hetero_bfs.ranks.refusals import PROGRAMS, refuse
+from hetero_bfs.ranks.refusals import PROGRAMS, of_one_process, refuse
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 
@@ -154,9 +154,7 @@ class RankEngine(Algorithms, OfOneProcess):
         plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
         reason = f"has {known.collects}" if known.collects else "combines by most_frequent"
         if known.collects or plan.counts:
-            raise AgreedError(
-                f"{plan.name} {reason}, which needs a single process; start without mpirun"
-            )
+            raise AgreedError(of_one_process(f"{plan.name}, which {reason}"))
         refuse(PROGRAMS, vars(options))
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)

@@ -30,11 +30,8 @@ def prepare_on_all(communicator: Communicator, prepare: Callable[[], object]) ->
     Raises `AgreedError` on all ranks if one of them fails.
     """
     for first in (True, False):
-        agreed(communicator, prepare if (communicator.host_rank == 0) == first else _nothing)
-
-
-def _nothing() -> None:
-    """Let another rank prepare."""
+        is_due = (communicator.host_rank == 0) == first
+        agreed(communicator, prepare if is_due else lambda: None)
 
 
 def slowest(communicator: Communicator, seconds: float) -> float:

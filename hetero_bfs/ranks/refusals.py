@@ -89,6 +89,10 @@ PROGRAMS: Refusals = {
 """Options of a vertex program's run."""
 
 
+def of_one_process(what: str) -> str:
+    return f"a single process must run {what}; start without mpirun"
+
+
 def refuse(rows: Refusals, given: Mapping[str, Any]) -> None:
     """Raise `AgreedError` for an argument that several ranks refuse; all ranks have the same."""
     for name, row in rows.items():
