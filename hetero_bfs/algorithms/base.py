@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.devices.machine import DeviceInfo
@@ -32,11 +32,41 @@ from hetero_bfs.scheduling.speed_model import GraphSize
 from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.support.code_cache import note_compiled
 
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.program import Along, Program
+    from hetero_bfs.programs.ranks import RankProgramResult
+    from hetero_bfs.ranks.communicator import Communicator
+    from hetero_bfs.ranks.partition import RankGraph
 
+R = TypeVar("R")
+T = TypeVar("T")
 
 RUNS_OF_AN_ENGINE = 16
 """Runs that are expected of an algorithm where an engine, or its like, stays open."""
+
+
+class RankedGraph(Protocol):
+    """What algorithms use of a `RankEngine`; all ranks make the same calls."""
+
+    communicator: Communicator
+    graph: RankGraph
+    """This rank's part."""
+
+    @property
+    def num_vertices(self) -> int: ...
+
+    def along(self, way: Along) -> RankGraph: ...
+
+    def keep(self, key: object, make: Callable[[], T]) -> T: ...
+
+    def run(
+        self, program: Program, options: RunOptions = ..., **parameters: Any
+    ) -> RankProgramResult: ...
+
+    def run_part(
+        self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
+    ) -> RankProgramResult: ...
 
 
 class Runs(Generic[R]):
@@ -56,12 +86,14 @@ class Runs(Generic[R]):
     """What the command says of a result."""
 
     @classmethod
-    def by_ranks(cls, engine: Any, *query: Any) -> R:
-        """Run on all ranks of a `RankEngine`, which make the same call.
+    def by_ranks(cls, engine: RankedGraph, *query: Any) -> R:
+        """Run on all ranks of an engine, which make the same call.
 
         Raises `AgreedError` on all ranks if the algorithm runs in one process only.
         """
-        raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
+        from hetero_bfs.ranks.refusals import of_one_process
+
+        raise AgreedError(of_one_process(cls.what))
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:

@@ -178,6 +178,7 @@ def _edge_array(report: BFSReport) -> str:
 class RankBFS(RankKernel):
     held_bytes_per_vertex = 8  # parents, of both numberings
     shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
+    _search: DistributedSearch
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -203,9 +204,6 @@ class RankBFS(RankKernel):
         self._search = DistributedSearch(
             communicator, graph, self._selector, threads, device=device
         )
-
-    def close(self) -> None:
-        self._search.close()
 
     def search(self, keys: list[int]) -> list[RankResult]:
         return self._search.search_in_a_row(keys)

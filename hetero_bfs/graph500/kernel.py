@@ -20,6 +20,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.rank_run import RankRun
 from hetero_bfs.support.memory import format_bytes
 
 KernelName = Literal["bfs", "sssp"]
@@ -150,6 +151,8 @@ class OneByOne:
 
 
 class RankKernel(Kernel):
+    _search: RankRun[Any]
+
     held_bytes_per_vertex: ClassVar[int]
     """Bytes of a search's results for each vertex of the rank."""
 
@@ -174,6 +177,9 @@ class RankKernel(Kernel):
     @abstractmethod
     def open(self, options: EngineOptions, threads: int) -> None:
         """Prepare searches."""
+
+    def close(self) -> None:
+        self._search.close()
 
     @abstractmethod
     def open_validator(self, share: FileShare) -> Any:

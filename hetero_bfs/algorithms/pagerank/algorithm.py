@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.algorithms.pagerank.device import DevicePageRank, StreamedPageRank
 from hetero_bfs.algorithms.pagerank.host import (
     HostPageRank,
@@ -22,6 +22,7 @@ from hetero_bfs.support.cold import is_cold
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.ranks import RankProgramResult
 
 import time
 from dataclasses import replace
@@ -130,7 +131,7 @@ class PageRanks(Analysis[PageRank]):
         )
 
     @classmethod
-    def by_ranks(cls, engine: Any, settings: PageRankSettings) -> PageRank:
+    def by_ranks(cls, engine: RankedGraph, settings: PageRankSettings) -> PageRank:
         from hetero_bfs.programs.options import RunOptions
 
         start = 1.0 / max(engine.num_vertices, 1)
@@ -148,7 +149,9 @@ class PageRanks(Analysis[PageRank]):
         return PageRank(rank, result.seconds, change, result.converged, result.traces)
 
     @classmethod
-    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
+    def _program_by_ranks(
+        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
         from hetero_bfs.programs.built_in import PowerRanks
 
         return engine.run(PowerRanks(), options, **parameters)
@@ -162,13 +165,15 @@ class WeightedPageRanks(PageRanks):
     weighted = True
 
     @classmethod
-    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
+    def _program_by_ranks(
+        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
         from hetero_bfs.programs.built_in import WeightedPowerRanks
         from hetero_bfs.ranks.communicator import agreed
 
-        if cls not in engine.kept:
-            engine.kept[cls] = agreed(engine.communicator, lambda: weighted_part(engine.graph))
-        graph, given = engine.kept[cls]
+        graph, given = engine.keep(
+            cls, lambda: agreed(engine.communicator, lambda: weighted_part(engine.graph))
+        )
         return engine.run_part(graph, WeightedPowerRanks(), options, given=given, **parameters)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
 from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import (
@@ -175,16 +175,15 @@ class PathSearches(Analysis[ShortestPaths]):
         ]
 
     @classmethod
-    def by_ranks(cls, engine: Any, source: int) -> ShortestPaths:
+    def by_ranks(cls, engine: RankedGraph, source: int) -> ShortestPaths:
         """Search on all ranks, each on its host."""
         from hetero_bfs.algorithms.bfs.serial import as_parents
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
         from hetero_bfs.ranks.partition import gathered
 
         communicator, n = engine.communicator, engine.num_vertices
-        if cls not in engine.kept:
-            engine.kept[cls] = RankPathSearch(communicator, engine.graph)
-        found = engine.kept[cls].search(source)
+        search = engine.keep(cls, lambda: RankPathSearch(communicator, engine.graph))
+        found = search.search(source)
         distance = gathered(communicator, found.distance, n)
         parent = as_parents(gathered(communicator, found.parent, n))
         traces = [

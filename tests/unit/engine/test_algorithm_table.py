@@ -207,7 +207,9 @@ def test_a_row_fits_its_folder(name):
 
 def test_ranks_refuse_what_they_cannot_run():
     edges = nasty("star")
-    with pytest.raises(AgreedError, match="colouring needs a single process"):
+    with pytest.raises(
+        AgreedError, match="a single process must run colouring; start without mpirun"
+    ):
         run_ranks(2, lambda c: RankEngine(None if c.rank else edges, c).colour())
 
 

@@ -11,7 +11,8 @@ import hetero_bfs
 
 PACKAGE = Path(hetero_bfs.__file__).parent
 ROLES = {
-    "algorithm", "lists", "host", "device", "streamed", "ranks", "serial", "result", "check",
+    "algorithm", "lists", "host", "device", "streamed", "ranks", "ranks_host", "serial", "result",
+    "check",
     "check_kernels", "ranks_check", "kernels", "loop", "phases", "options", "plan", "schema",
 }  # fmt: skip
 """Names of modules that mean the same in each folder; other names are used once."""

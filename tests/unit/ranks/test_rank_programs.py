@@ -354,5 +354,5 @@ def test_widths_of_buckets_are_found_once():
         return calls
 
     first, second = run_ranks(2, work)[0]
-    compiling = 3  # barriers, and the sum of all lists
-    assert first == second + compiling + 1
+    opening = 4  # arrays, two turns of compiling, and the sum of all lists
+    assert first == second + opening + 1
