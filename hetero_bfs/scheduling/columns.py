@@ -75,6 +75,16 @@ def found_share(share, mean_degree):
     return -x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x / 24.0))) if x > -SMALL else 1.0 - math.exp(x)
 
 
+@njit(inline="always")
+def unsteadiness(edges, before):
+    """Return 0 if a frontier has as many edges as the one before; near 1 if far more or fewer.
+
+    A top-down level takes longer if the frontier grows or shrinks fast, as in a core. Along chains
+    and on grids it does not.
+    """
+    return 1.0 - min(edges, before) / max(edges, before, 1.0)
+
+
 @kernel(counted=False, inlined=True)
 def expectations(state):
     """Return expected numbers: edges that bottom-up scans, and vertices that the level finds.
@@ -120,7 +130,7 @@ def fill_columns(columns, num_vertices, state):
     dense_push = is_dense_push_level(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
     columns[9] = 0.0 if dense_push else columns[7]
     columns[10] = num_vertices if dense_push else 0.0
-    columns[11] = float(size_of_level(state[FRONTIER_EDGES]))
+    columns[11] = unsteadiness(state[FRONTIER_EDGES], state[PREVIOUS_EDGES])
 
 
 @njit(inline="always")

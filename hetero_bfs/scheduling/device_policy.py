@@ -14,6 +14,7 @@ from hetero_bfs.scheduling.columns import (
     fill_columns,
     found_share,
     share_left,
+    unsteadiness,
 )
 from hetero_bfs.scheduling.policy import (
     DIRECTION,
@@ -65,7 +66,7 @@ OPENCL = {
 """Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, found_share, expectations, fill_columns),
+    *(is_dense_push, size_of, was_bottom_up, found_share, unsteadiness, expectations, fill_columns),
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}

@@ -50,7 +50,7 @@ def read_model(text: str, origin: str) -> SpeedModel:
         return SpeedModel(
             name=data["name"],
             learned=_read_table(data["learned"]),
-            learned_small=_learned_small(data),
+            learned_small=_read_table(data["learned_small"]) if "learned_small" in data else None,
             start={_kind(k): _linear_from_json(m) for k, m in data["start"].items()},
             switch={_kind(k): _linear_from_json(m) for k, m in data["switch"].items()},
             convert={_kind(k): _linear_from_json(m) for k, m in data["convert"].items()},
@@ -117,12 +117,6 @@ def _linear_from_json(
     if unknown:
         raise ModelError(f"unknown column {sorted(unknown)[0]!r}; known are {sorted(known)}")
     return Linear(tuple(data), tuple(_number(value) for value in data.values()))
-
-
-def _learned_small(data: Mapping[str, Any]) -> dict[str, Linear] | None:
-    """Models from before 2026-11-26 have `learned_deep` (speed_model.py)."""
-    table = data.get("learned_small", data.get("learned_deep"))
-    return None if table is None else _read_table(table)
 
 
 def _zhang_speeds(data: Mapping[str, Any]) -> ZhangSpeeds:

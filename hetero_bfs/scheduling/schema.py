@@ -56,7 +56,7 @@ COLUMNS = (
     "expected_length",
     "expected_claims",
     "wide_vertices",
-    "shared_level",
+    "unsteadiness",
 )
 """Columns of a level for a speed model, in the order in which compiled code fills them."""
 

@@ -5,9 +5,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
     learned   per strategy: seconds = sum of coefficient x column, for LARGE levels (schema.py).
               Columns are counts of work, coefficients >= 0 are seconds per unit of work
     learned_small
-              the same for SMALL levels, which other kernels run (cooperative.cl, expand.py). Models
-              from before 2026-11-26 have `learned_deep` instead: formulas of high-diameter graphs,
-              almost all of whose levels are small
+              the same for SMALL levels, which other kernels run (cooperative.cl, expand.py)
     zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`). Models from before 2026-11-27 may lack
               it; what they have as `average` was fitted to other graphs and in another way
     start, switch, convert
@@ -18,7 +16,6 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
     algorithms
               costs of whole runs of the other algorithms (`RunCosts`), by place and algorithm
 
-Older models may have `power`, watts per strategy, which is not read.
 model_files.py finds, reads and writes the files.
 """
 
@@ -82,7 +79,7 @@ def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
     return ProgramCosts(1.0e-10, 2.0e-11, 5.0e-11, 0.0)
 
 
-FORMAT = 2
+FORMAT = 3
 TRAIN_COMMAND = "hetero-bfs train"
 
 

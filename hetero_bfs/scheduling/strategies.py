@@ -88,8 +88,8 @@ class Strategy:
         return replace(self, name=name, device=device)
 
 
-_TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges")
-_HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "shared_level")
+_TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges", "unsteadiness")
+_HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
 _KERNELS = "hetero_bfs.algorithms.bfs.kernels.phases"
 _BOTTOM_UP = (

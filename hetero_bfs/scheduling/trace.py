@@ -118,9 +118,10 @@ class LevelFeatures:
     def columns(self) -> dict[str, float]:
         """A speed model's input: a number for each of `schema.COLUMNS`, in that order.
 
-        The last three are about top-down on the host: the vertices that it is expected to claim one
-        by one; those that a dense push scans for newly reached ones; and whether several threads
-        would expand the frontier.
+        The last three are about top-down. On the host: the vertices that it is expected to claim
+        one by one, and those that a dense push scans for newly reached ones. On both places:
+        `unsteadiness`, 0 if the frontier has as many edges as the previous one, near 1 if it has
+        many times more or fewer.
         """
         from hetero_bfs.scheduling.columns import expectations
 
@@ -130,7 +131,8 @@ class LevelFeatures:
         sizes = 1, n, self.frontier_vertices, edges, unvisited, self.unvisited_edges
         claims, scanned = (0, n) if is_dense else (found, 0)
         expected = examined, found, examined / max(unvisited, 1), claims, scanned
-        numbers = (*sizes, *expected, edges >= schema.LEAST_SHARED_EDGES)
+        unsteadiness = 1 - min(self.growth, 1 / self.growth) if self.growth else 1
+        numbers = (*sizes, *expected, unsteadiness)
         return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
 
     def _state(self) -> npt.NDArray[np.float64]:

@@ -95,10 +95,8 @@ def test_learned_by_hand():
     assert model.learned_seconds(LEVEL, STRATEGIES["BG"]) == pytest.approx(bottom_up)
 
 
-@pytest.mark.parametrize("key", ["learned_small", "learned_deep"])
-def test_small_levels_have_formulas_of_their_own(key):
-    """Models from before 2026-11-26 have them as `learned_deep`."""
-    data = model_json("m") | {key: {"TC": {"constant": 7.0}}}
+def test_small_levels_have_formulas_of_their_own():
+    data = model_json("m") | {"learned_small": {"TC": {"constant": 7.0}}}
     model = read(data)
     large = replace(LEVEL, frontier_edges=schema.LEAST_SHARED_EDGES)
     small = replace(LEVEL, frontier_edges=schema.LEAST_SHARED_EDGES - 1)
@@ -108,7 +106,6 @@ def test_small_levels_have_formulas_of_their_own(key):
         expected = without.learned_seconds(level, STRATEGIES[name])
         assert model.learned_seconds(level, STRATEGIES[name]) == expected
     assert model.to_json()["learned_small"] == {"TC": {"constant": 7.0}}
-    assert "learned_deep" not in model.to_json()
     assert read(model.to_json()) == model
 
 
@@ -385,19 +382,6 @@ def test_parts_that_only_older_models_have_are_left_out():
     parts = {"power": {"watts": {"TX": 1.0}}, "auto": {"deep": {"selector": "learned"}}}
     model = read_model(json.dumps(model_json("m") | parts), "m.json")
     assert model.to_json() == model_json("m")
-
-
-def test_shipped_models_with_watts_are_read(monkeypatch):
-    with_watts = {
-        name
-        for name, file in model_files._shipped_files().items()
-        if "power" in json.loads(file.read_text())
-    }
-    monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
-    assert with_watts <= {model.name for model in model_files.shipped_models()}
-    assert any(name.endswith("nvidia-h200") for name in with_watts)
-    for name in with_watts:
-        assert "power" not in find_model(*name.split("__")).to_json()
 
 
 @pytest.mark.parametrize("device", ["card", None])
