@@ -16,16 +16,17 @@ from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
-from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan, ProgramClass
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, RankProgramResult, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
+from hetero_bfs.support.checks import check_type
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 
@@ -133,7 +134,7 @@ class RankEngine(Algorithms, OfOneProcess):
         return self._run(plan, limits, graph)
 
     def _run(self, plan: Plan, limits: Limits, graph: RankGraph) -> RankProgramResult:
-        key = id(graph), host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        key = id(graph), plan.once(code_key)
         if key not in self._programs:
             self._programs[key] = RankProgram(self.communicator, graph, plan)
         return self._programs[key].run(plan, limits)
@@ -142,12 +143,13 @@ class RankEngine(Algorithms, OfOneProcess):
         self, program: Program, options: RunOptions, parameters: dict[str, Any]
     ) -> tuple[Plan, Limits]:
         """Return the plan of the program for this graph, and the options as numbers."""
+        check_type("program", program, Program, "an object of a class derived from hb.Program")
         weights = self.graph.graph.weights
         kind = None if weights is None else weights.dtype.name
-        known = ProgramClass(program)
-        if known.collects:
-            raise ArgumentError(f"{known.name} has {known.collects}, which needs one process")
-        plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
+        given = Parameters.of(parameters, self.num_vertices, program.edges)
+        plan = Plan.of(program, given, kind)
+        if plan.collects:
+            raise ArgumentError(f"{plan.name} has {plan.collects}, which needs one process")
         if plan.counts:
             raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
         if options.mode != "synchronous" or options.where not in ("auto", "cpu"):

@@ -95,7 +95,7 @@ class MessagePlan:
                     f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
                     f"{what} there that changes no message"
                 )
-        return {"": monoid}
+        return {"": Monoid(monoid.operation)}
 
     def _check_collected(self) -> None:
         """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""
@@ -115,7 +115,7 @@ class MessagePlan:
             if (field and not is_name(field)) or not type_name(one):
                 raise ProgramError(f"{self.name}.message_type is {kind!r}; use {TYPES}")
         types = {field: type_name(one) for field, one in kinds.items()}
-        if isinstance(self.monoid, OwnMonoid):
+        if self.has_own_monoid:
             self._check_identity(scalars(types))
         for field, name in scalars(types).items():
             monoid = self.combines(field)
@@ -156,6 +156,11 @@ class MessagePlan:
         return self.monoids.get("", any_one)
 
     @property
+    def has_own_monoid(self) -> bool:
+        """Whether a method `combine` combines messages."""
+        return self.monoid.operation == "a method"
+
+    @property
     def messages(self) -> dict[str, str]:
         """The types of the numbers of a message: `message_kinds` with vectors spread."""
         return scalars(self.message_kinds)
@@ -191,7 +196,7 @@ class MessagePlan:
         }
         return next((name for name, needed in needs.items() if needed), "")
 
-    @property
+    @cached_property
     def edge_kinds(self) -> dict[str, str]:
         return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
@@ -226,7 +231,7 @@ class MessagePlan:
     @property
     def identities(self) -> list[Any]:
         """The identity of each field of messages, None if it has none."""
-        if isinstance(self.monoid, OwnMonoid):
+        if self.has_own_monoid:
             found = self._neutral(self.messages)
         else:
             kinds = self.messages.items()

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import get_args
+from functools import cached_property
+from types import FunctionType, MethodType
+from typing import Any, TypeVar, get_args
+from weakref import WeakKeyDictionary, ref
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
     MESSAGES,
+    Evaluated,
     Method,
+    MethodSource,
     Source,
+    are_alike,
     declared,
     length_of,
     parameters_of,
@@ -51,9 +57,17 @@ _RESERVED = {
     *_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "receiver", "weight", "message", "messages",
     "combined", "edge",
 }  # fmt: skip
-_OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
+_OF_CLASS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL, *Program.__annotations__)))
 _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
+
+T = TypeVar("T")
+
+_KEPT: WeakKeyDictionary[type[Program], tuple[Plan, ...]] = WeakKeyDictionary()
+"""The latest plans of each class, without programs and arguments, which would stay in memory."""
+
+_MOST_KEPT = 8
+"""Most kept plans of a class."""
 
 
 class ProgramClass(MessagePlan):
@@ -69,7 +83,7 @@ class ProgramClass(MessagePlan):
         """The names of a run's arguments, which the methods read and which mean nothing else."""
         return sorted(self.read - _RESERVED - {*self.totals})
 
-    @property
+    @cached_property
     def read(self) -> set[str]:
         return {
             name
@@ -212,14 +226,22 @@ class ProgramClass(MessagePlan):
 class Plan(ProgramClass):
     """A program's types and methods, for parameters and weights of certain types.
 
-    Raises `ProgramError` if the class lacks something or a method cannot be translated,
+    `of` returns a plan that was made before, if the same code follows from it. Raises
+    `ProgramError` if the class lacks something or a method cannot be translated,
     `ArgumentError` if no method names a parameter, and `GraphError` if the program reads weights
     and there are none.
     """
 
+    _types: tuple[Any, ...]
+    _own: list[Any]
+    """The types of parameters and weights, and the declaration, of a kept plan."""
+
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         super().__init__(program)
         self.parameters, self.weight_type = parameters, weight_type
+        self._evaluated: dict[str, Evaluated] = {}
+        self._translations: dict[type[Dialect], dict[str, Function]] = {}
+        self._made: dict[Callable[[Plan], Any], Any] = {}
         self.fields = scalars(self.kinds)
         """The types of a state's numbers: `kinds` with vectors spread."""
         self.all_active = bool(program.all_active)
@@ -243,9 +265,22 @@ class Plan(ProgramClass):
             )
         kind = program.message_type
         if kind is None:
-            returned = translate(self._method("message"), HostDialect()).first
+            returned = self._translated("message", HostDialect()).first
             kind = type_of_messages(returned.type, returned.digits, self.fields)
         self.message_kinds = self._message_types(kind)
+
+    @classmethod
+    def of(cls, program: Program, parameters: Parameters, weight_type: str | None) -> Plan:
+        """Return a plan for a run, the kept one if nothing has changed that enters the code."""
+        types = weight_type, *parameters.sources.items(), *parameters.digits.items()
+        own, kept = _declaration(program), _KEPT.get(type(program), ())
+        for plan in kept:
+            if plan._types == types and plan._is_of(program, own):
+                return plan._with(program=program, parameters=parameters)
+        plan = cls(program, parameters, weight_type)
+        stored = plan._with(program=None, parameters=None, _types=types, _own=own)
+        _KEPT[type(program)] = stored, *kept[: _MOST_KEPT - 1]
+        return plan
 
     @property
     def prepares(self) -> bool:
@@ -273,8 +308,35 @@ class Plan(ProgramClass):
         """Why a run of the program stays on one place; "" if it need not."""
         return "is monotone" if self.monotone else self.collects and f"has {self.collects}"
 
-    def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:
-        return {name: translate(self._method(name), make_dialect()) for name in self.methods}
+    def once(self, make: Callable[[Plan], T]) -> T:
+        """Return `make(plan)`, which is made once and kept with the plan."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
+
+    def functions(self, dialect: type[Dialect]) -> dict[str, Function]:
+        """Return the methods in a dialect; they are translated once and kept with the plan."""
+        if dialect not in self._translations:
+            translated = {name: self._translated(name, dialect()) for name in self.methods}
+            self._translations[dialect] = translated
+        return self._translations[dialect]
+
+    def _translated(self, name: str, dialect: Dialect) -> Function:
+        return translate(self._method(name), dialect, self._evaluated.setdefault(name, {}))
+
+    def _is_of(self, program: Program, own: list[Any]) -> bool:
+        """Tell whether a program declares the same, and its methods read the same constants."""
+        if len(own) != len(self._own) or not all(map(are_alike, own, self._own)):
+            return False
+        read = [(name, evaluated) for name, evaluated in self._evaluated.items() if evaluated]
+        return all(MethodSource(program, *one).is_unchanged() for one in read)
+
+    def _with(self, **values: Any) -> Plan:
+        """Return a plan with these values that shares all else, also what it will translate."""
+        plan = Plan.__new__(Plan)
+        vars(plan).update(vars(self), **values)
+        return plan
 
     def _method(self, name: str) -> Method:
         """Return a method to translate. The message type may still be unknown for `message`."""
@@ -335,3 +397,19 @@ class Plan(ProgramClass):
             self.program, name, owners, names, results[name], optional, digits,
             stored.get(name, []), kinds,
         )  # fmt: skip
+
+
+def _declaration(program: Program) -> list[Any]:
+    """Return all that a program declares, and weak references to its methods."""
+    found: list[Any] = []
+    for name in _OF_CLASS:
+        value = getattr(program, name, None)
+        if isinstance(value, MethodType):
+            value = value.__func__
+        if isinstance(value, FunctionType):
+            found.append(ref(value))
+        elif isinstance(value, Mapping):  # copied, since it may change
+            found += [len(value), *value, *value.values()]
+        else:
+            found.append(tuple(value) if isinstance(value, list) else value)
+    return found

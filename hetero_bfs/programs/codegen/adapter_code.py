@@ -46,7 +46,7 @@ class Adapters:
     def combination(self) -> str:
         """Return the code that combines the messages `first` and `second`."""
         kind = self.plan.stored_type
-        if self.plan.monoid.operation == "a method":
+        if self.plan.has_own_monoid:
             is_bool = self.plan.message_type == "bool"
             given = [self.truth(x) if is_bool else x for x in self.arguments("combine")]
             code = f"user_combine({', '.join(given)})"
