@@ -115,7 +115,7 @@ class MessagePlan:
             if (field and not is_name(field)) or not type_name(one):
                 raise ProgramError(f"{self.name}.message_type is {kind!r}; use {TYPES}")
         types = {field: type_name(one) for field, one in kinds.items()}
-        if self.has_own_monoid:
+        if self.monoid.operation == "a method":
             self._check_identity(scalars(types))
         for field, name in scalars(types).items():
             monoid = self.combines(field)
@@ -154,11 +154,6 @@ class MessagePlan:
     def monoid(self) -> Monoid:
         """How messages of one field combine; `any_one` if they have several, or do not combine."""
         return self.monoids.get("", any_one)
-
-    @property
-    def has_own_monoid(self) -> bool:
-        """Whether a method `combine` combines messages."""
-        return self.monoid.operation == "a method"
 
     @property
     def messages(self) -> dict[str, str]:
@@ -231,7 +226,7 @@ class MessagePlan:
     @property
     def identities(self) -> list[Any]:
         """The identity of each field of messages, None if it has none."""
-        if self.has_own_monoid:
+        if self.monoid.operation == "a method":
             found = self._neutral(self.messages)
         else:
             kinds = self.messages.items()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import chain
 from types import FunctionType, MethodType
 from typing import Any, TypeVar, get_args
 from weakref import WeakKeyDictionary, ref
@@ -63,8 +64,11 @@ _OPTIONS = {field.name for field in fields(RunOptions)}
 
 T = TypeVar("T")
 
-_KEPT: WeakKeyDictionary[type[Program], tuple[Plan, ...]] = WeakKeyDictionary()
-"""The latest plans of each class, without programs and arguments, which would stay in memory."""
+_KEPT: WeakKeyDictionary[type[Program], tuple[tuple[list[Any], Plan], ...]] = WeakKeyDictionary()
+"""The latest plans of each class, with all that their code depends on except constants.
+
+They have no program and no arguments, which would stay in memory.
+"""
 
 _MOST_KEPT = 8
 """Most kept plans of a class."""
@@ -232,16 +236,11 @@ class Plan(ProgramClass):
     and there are none.
     """
 
-    _types: tuple[Any, ...]
-    _own: list[Any]
-    """The types of parameters and weights, and the declaration, of a kept plan."""
-
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         super().__init__(program)
         self.parameters, self.weight_type = parameters, weight_type
         self._evaluated: dict[str, Evaluated] = {}
-        self._translations: dict[type[Dialect], dict[str, Function]] = {}
-        self._made: dict[Callable[[Plan], Any], Any] = {}
+        self._made: dict[Any, Any] = {}
         self.fields = scalars(self.kinds)
         """The types of a state's numbers: `kinds` with vectors spread."""
         self.all_active = bool(program.all_active)
@@ -272,14 +271,14 @@ class Plan(ProgramClass):
     @classmethod
     def of(cls, program: Program, parameters: Parameters, weight_type: str | None) -> Plan:
         """Return a plan for a run, the kept one if nothing has changed that enters the code."""
-        types = weight_type, *parameters.sources.items(), *parameters.digits.items()
-        own, kept = _declaration(program), _KEPT.get(type(program), ())
-        for plan in kept:
-            if plan._types == types and plan._is_of(program, own):
-                return plan._with(program=program, parameters=parameters)
+        types = chain(*parameters.sources.values(), parameters.digits.values())
+        key = [weight_type, *types, *_declared_by(program)]
+        kept = _KEPT.get(type(program), ())
+        for known, plan in kept:
+            if len(known) == len(key) and all(map(are_alike, known, key)) and plan._reads(program):
+                return plan._with(program, parameters)
         plan = cls(program, parameters, weight_type)
-        stored = plan._with(program=None, parameters=None, _types=types, _own=own)
-        _KEPT[type(program)] = stored, *kept[: _MOST_KEPT - 1]
+        _KEPT[type(program)] = (key, plan._with(None, None)), *kept[: _MOST_KEPT - 1]
         return plan
 
     @property
@@ -308,34 +307,28 @@ class Plan(ProgramClass):
         """Why a run of the program stays on one place; "" if it need not."""
         return "is monotone" if self.monotone else self.collects and f"has {self.collects}"
 
-    def once(self, make: Callable[[Plan], T]) -> T:
-        """Return `make(plan)`, which is made once and kept with the plan."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        made: T = self._made[make]
+    def once(self, make: Callable[..., T], *given: Any) -> T:
+        """Return `make(plan, *given)`, which is made once and kept with the plan."""
+        if (make, given) not in self._made:
+            self._made[make, given] = make(self, *given)
+        made: T = self._made[make, given]
         return made
 
     def functions(self, dialect: type[Dialect]) -> dict[str, Function]:
-        """Return the methods in a dialect; they are translated once and kept with the plan."""
-        if dialect not in self._translations:
-            translated = {name: self._translated(name, dialect()) for name in self.methods}
-            self._translations[dialect] = translated
-        return self._translations[dialect]
+        return {name: self._translated(name, dialect()) for name in self.methods}
 
     def _translated(self, name: str, dialect: Dialect) -> Function:
         return translate(self._method(name), dialect, self._evaluated.setdefault(name, {}))
 
-    def _is_of(self, program: Program, own: list[Any]) -> bool:
-        """Tell whether a program declares the same, and its methods read the same constants."""
-        if len(own) != len(self._own) or not all(map(are_alike, own, self._own)):
-            return False
+    def _reads(self, program: Program) -> bool:
+        """Tell whether the methods read the same constants in `program`."""
         read = [(name, evaluated) for name, evaluated in self._evaluated.items() if evaluated]
         return all(MethodSource(program, *one).is_unchanged() for one in read)
 
-    def _with(self, **values: Any) -> Plan:
-        """Return a plan with these values that shares all else, also what it will translate."""
+    def _with(self, program: Program | None, parameters: Parameters | None) -> Plan:
+        """Return a plan that shares all else with this one, also what will be made `once`."""
         plan = Plan.__new__(Plan)
-        vars(plan).update(vars(self), **values)
+        vars(plan).update(vars(self), program=program, parameters=parameters)
         return plan
 
     def _method(self, name: str) -> Method:
@@ -399,17 +392,14 @@ class Plan(ProgramClass):
         )  # fmt: skip
 
 
-def _declaration(program: Program) -> list[Any]:
-    """Return all that a program declares, and weak references to its methods."""
-    found: list[Any] = []
+def _declared_by(program: Program) -> Iterator[Any]:
+    """Yield all that a program declares, and weak references to its methods."""
     for name in _OF_CLASS:
         value = getattr(program, name, None)
-        if isinstance(value, MethodType):
-            value = value.__func__
+        value = value.__func__ if isinstance(value, MethodType) else value
         if isinstance(value, FunctionType):
-            found.append(ref(value))
-        elif isinstance(value, Mapping):  # copied, since it may change
-            found += [len(value), *value, *value.values()]
+            yield ref(value)
+        elif isinstance(value, Mapping):  # which may change, and so may a list
+            yield from (len(value), *value, *value.values())
         else:
-            found.append(tuple(value) if isinstance(value, list) else value)
-    return found
+            yield tuple(value) if isinstance(value, list) else value

@@ -29,7 +29,7 @@ class Adapters:
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
         self.dialect = dialect()
-        self.functions = plan.functions(dialect)
+        self.functions = plan.once(Plan.functions, dialect)
         self.integers = list(plan.parameters.integers)
         self.fractions = list(plan.parameters.fractions)
 
@@ -46,7 +46,7 @@ class Adapters:
     def combination(self) -> str:
         """Return the code that combines the messages `first` and `second`."""
         kind = self.plan.stored_type
-        if self.plan.has_own_monoid:
+        if self.plan.monoid.operation == "a method":
             is_bool = self.plan.message_type == "bool"
             given = [self.truth(x) if is_bool else x for x in self.arguments("combine")]
             code = f"user_combine({', '.join(given)})"
