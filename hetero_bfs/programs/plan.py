@@ -7,9 +7,8 @@ from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
-from types import FunctionType, MethodType
 from typing import Any, TypeVar, get_args
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
@@ -21,6 +20,7 @@ from hetero_bfs.programs.codegen.method_source import (
     MethodSource,
     Source,
     are_alike,
+    code_of,
     declared,
     length_of,
     parameters_of,
@@ -239,7 +239,7 @@ class Plan(ProgramClass):
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         super().__init__(program)
         self.parameters, self.weight_type = parameters, weight_type
-        self._evaluated: dict[str, Evaluated] = {}
+        self._evaluated: dict[str, Evaluated] = {name: {} for name in self.methods}
         self._made: dict[Any, Any] = {}
         self.fields = scalars(self.kinds)
         """The types of a state's numbers: `kinds` with vectors spread."""
@@ -318,11 +318,11 @@ class Plan(ProgramClass):
         return {name: self._translated(name, dialect()) for name in self.methods}
 
     def _translated(self, name: str, dialect: Dialect) -> Function:
-        return translate(self._method(name), dialect, self._evaluated.setdefault(name, {}))
+        return translate(self._method(name), dialect, self._evaluated[name])
 
     def _reads(self, program: Program) -> bool:
         """Tell whether the methods read the same constants in `program`."""
-        read = [(name, evaluated) for name, evaluated in self._evaluated.items() if evaluated]
+        read = ((name, evaluated) for name, evaluated in self._evaluated.items() if evaluated)
         return all(MethodSource(program, *one).is_unchanged() for one in read)
 
     def _with(self, program: Program | None, parameters: Parameters | None) -> Plan:
@@ -393,13 +393,10 @@ class Plan(ProgramClass):
 
 
 def _declared_by(program: Program) -> Iterator[Any]:
-    """Yield all that a program declares, and weak references to its methods."""
+    """Yield all that a program declares: its methods' code, and copies of what may change."""
     for name in _OF_CLASS:
         value = getattr(program, name, None)
-        value = value.__func__ if isinstance(value, MethodType) else value
-        if isinstance(value, FunctionType):
-            yield ref(value)
-        elif isinstance(value, Mapping):  # which may change, and so may a list
+        if isinstance(value, Mapping):
             yield from (len(value), *value, *value.values())
         else:
-            yield tuple(value) if isinstance(value, list) else value
+            yield tuple(value) if isinstance(value, list) else code_of(value)

@@ -62,6 +62,7 @@ CHANGES = {
     "a closure": lambda program: _set_cell(program.initial, 2),
     "a field's type": lambda program: program.state.update(value="int32"),
     "a method": lambda program: setattr(type(program), "message", _more),
+    "a method's code": lambda program: setattr(type(program).message, "__code__", _more.__code__),
     "a method of the object": lambda program: setattr(program, "message", _more.__get__(program)),
     "another method": lambda program: setattr(type(program), "priority", _priority),
     "a monoid": lambda program: setattr(program, "combine", hb.maximum),

@@ -198,6 +198,14 @@ def parameters_of(program: Any, name: str) -> list[str]:
     return [p for p in signature.parameters if p != "self"]
 
 
+def code_of(value: Any) -> Any:
+    """Return a method's code, which changes if a module is reloaded; other values as they are."""
+    function = getattr(value, "__func__", value)
+    if "__wrapped__" in getattr(function, "__dict__", ()):
+        function = inspect.unwrap(function)
+    return getattr(function, "__code__", value)
+
+
 Evaluated = dict[str, tuple[CodeType, Any]]
 """Constant expressions, compiled, and their values by `_fixed`."""
 
@@ -212,10 +220,10 @@ class MethodSource:
     def __init__(self, program: Any, name: str, evaluated: Evaluated) -> None:
         self.title = f"{type(program).__name__}.{name}"
         function = inspect.unwrap(getattr(program, name))
-        function = getattr(function, "__func__", function)
-        if function not in _PARSED:  # dialects and runs share it
-            _PARSED[function] = self._parse(function)
-        self._first, self.definition = _PARSED[function]
+        function, code = getattr(function, "__func__", function), code_of(function)
+        if code not in _PARSED:  # dialects and runs share it
+            _PARSED[code] = self._parse(function)
+        self._first, self.definition = _PARSED[code]
         self._globals, self._evaluated = function.__globals__, evaluated
         self._own: dict[str, Any] = {}
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
@@ -255,7 +263,7 @@ class MethodSource:
     def is_unchanged(self) -> bool:
         """Tell whether all expressions that were read have the same values now."""
         try:
-            read = self._evaluated.values()
+            read = [*self._evaluated.values()]  # another thread may add some
             return all(are_alike(value, _fixed(self._value(code))) for code, value in read)
         except Exception:  # from the user's code
             return False

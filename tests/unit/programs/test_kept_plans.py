@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from unittest import mock
@@ -71,6 +72,22 @@ def test_an_equal_run_makes_nothing():
         plan = Plan.of(kind(), Parameters.of({"begin": 3}, 5), "int32")
         made = plan.once(host_text)
         assert Plan.of(kind(), Parameters.of({"begin": 4}, 5), "int32").once(host_text) is made
+
+
+def test_what_a_decorator_wraps():
+    def decorated(method):
+        @functools.wraps(method)
+        def wrapper(self, *given):
+            return method(self, *given)
+
+        return wrapper
+
+    kind = steps()
+    before = confirm(kind())
+    kind.message = decorated(kind.message)
+    assert confirm(kind()) == before
+    kind.message = decorated(steps("self.step *", "8 *").message)
+    assert confirm(kind()) != before
 
 
 def test_constants_of_any_kind():
