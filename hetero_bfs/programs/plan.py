@@ -65,10 +65,7 @@ _OPTIONS = {field.name for field in fields(RunOptions)}
 T = TypeVar("T")
 
 _KEPT: WeakKeyDictionary[type[Program], tuple[tuple[list[Any], Plan], ...]] = WeakKeyDictionary()
-"""The latest plans of each class, with all that their code depends on except constants.
-
-They have no program and no arguments, which would stay in memory.
-"""
+"""The latest plans of each class, without programs and arguments, which would stay in memory."""
 
 _MOST_KEPT = 8
 """Most kept plans of a class."""

@@ -51,22 +51,18 @@ class Function:
     first: Value
 
 
-def translate(method: Method, dialect: Dialect, evaluated: Evaluated) -> Function:
+def translate(
+    method: Method, dialect: Dialect, evaluated: Evaluated, make: type[Statements] | None = None
+) -> Function:
     """Translate a method, and add the constants that it reads to `evaluated`.
 
-    Raises `ProgramError` if the source cannot be read or translated.
+    Objects of `make` do it, until all variables' types are known. Raises `ProgramError` if the
+    source cannot be read or translated.
     """
-    return translated(method, dialect, Statements, evaluated)
-
-
-def translated(
-    method: Method, dialect: Dialect, make: type[Statements], evaluated: Evaluated
-) -> Function:
-    """Translate with an object of `make`, again and again until all variables' types are known."""
     source = MethodSource(method.program, method.name, evaluated)
     kinds = dict[str, Value]()
     while True:
-        translator = make(method, dialect, source, kinds=kinds)
+        translator = (make or Statements)(method, dialect, source, kinds=kinds)
         try:
             return translator.run()
         except _OtherKind:
