@@ -181,7 +181,8 @@ class Method:
     messages: Mapping[str, str] = field(default_factory=dict)
 
 
-_PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary()
+_PARSED: WeakKeyDictionary[Any, tuple[Any, int, ast.FunctionDef]] = WeakKeyDictionary()
+"""Code, first line and definition of functions, for all dialects and later runs."""
 
 
 def parameters_of(program: Any, name: str) -> list[str]:
@@ -221,9 +222,9 @@ class MethodSource:
         self.title = f"{type(program).__name__}.{name}"
         function = inspect.unwrap(getattr(program, name))
         function, code = getattr(function, "__func__", function), code_of(function)
-        if code not in _PARSED:  # dialects and runs share it
-            _PARSED[code] = self._parse(function)
-        self._first, self.definition = _PARSED[code]
+        if function not in _PARSED or _PARSED[function][0] is not code:
+            _PARSED[function] = code, *self._parse(function)
+        _, self._first, self.definition = _PARSED[function]
         self._globals, self._evaluated = function.__globals__, evaluated
         self._own: dict[str, Any] = {}
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
