@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from changed_programs import CHANGES, steps
@@ -65,3 +68,13 @@ def test_another_type_of_weights(engine):
     confirm(engine, graph_of(np.int32), program, 2)
     with engine_of(graph_of(np.float32), engine.device_info) as other:
         confirm(other, graph_of(np.float32), program, 2)
+
+
+def test_a_closed_engine_keeps_no_class(plain_place, few_objects):
+    kind, graph = steps(), graph_of(np.int32)
+    with engine_of(graph, plain_place) as engine:
+        confirm(engine, graph, kind(), 2)
+    gone = weakref.ref(kind)
+    del kind
+    gc.collect()
+    assert gone() is None

@@ -65,6 +65,14 @@ def test_all_arguments_and_weights():
                 confirm(steps("step = 1", "step = 2")(), begin, weight_type)
 
 
+def test_more_digits_than_before():
+    program = steps("max(int(begin)", "max(begin")()
+    program.state = {"value": np.int32}
+    confirm(program, 2)
+    with pytest.raises(ProgramError, match="an integer of 64 bits for field 'value'"):
+        confirm(program, 2**40)
+
+
 def test_an_equal_run_makes_nothing():
     kind = steps()
     confirm(kind())
