@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
+    code_of,
     length_of,
     parameters_of,
     scalars,
@@ -29,6 +30,7 @@ REQUIRED = ("initial", "message", "apply")
 OPTIONAL = (
     "message_back", "apply_edge", "receives", "measure", "finished", "priority", "combine",
 )  # fmt: skip
+OF_CLASS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL, *Program.__annotations__)))
 SENDING = ("message", "message_back")
 OF_EDGES = (*SENDING, "apply_edge")
 """Methods that read an edge and the states of both ends."""
@@ -272,3 +274,13 @@ def type_name(kind: Any) -> str:
     if name not in FIELD_TYPES or (vector and length not in range(1, _MOST_ELEMENTS + 1)):
         return ""
     return f"({length},){name}" if vector else name
+
+
+def declared_by(program: Program) -> Iterator[Any]:
+    """Yield all that a program declares: its methods' code, and copies of what may change."""
+    for name in OF_CLASS:
+        value = getattr(program, name, None)
+        if isinstance(value, Mapping):
+            yield from (len(value), *value, *value.values())
+        else:
+            yield tuple(value) if isinstance(value, list) else code_of(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cached_property
@@ -20,7 +20,6 @@ from hetero_bfs.programs.codegen.method_source import (
     MethodSource,
     Source,
     are_alike,
-    code_of,
     declared,
     length_of,
     parameters_of,
@@ -29,11 +28,12 @@ from hetero_bfs.programs.codegen.method_source import (
 )
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.message_plan import (
+    OF_CLASS,
     OF_EDGES,
-    OPTIONAL,
     REQUIRED,
     TYPES,
     MessagePlan,
+    declared_by,
     is_name,
     type_name,
 )
@@ -58,7 +58,6 @@ _RESERVED = {
     *_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "receiver", "weight", "message", "messages",
     "combined", "edge",
 }  # fmt: skip
-_OF_CLASS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL, *Program.__annotations__)))
 _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
 
@@ -186,9 +185,9 @@ class ProgramClass(MessagePlan):
         codes = [getattr(getattr(self.program, m), "__code__", None) for m in self.methods]
         read = {name for code in codes if code is not None for name in code.co_names}
         for name in (name for owner in owners for name in vars(owner)):
-            if name.startswith("_") or name in _OF_CLASS or name in read:
+            if name.startswith("_") or name in OF_CLASS or name in read:
                 continue
-            if near := get_close_matches(name, _OF_CLASS, 1, 0.8):
+            if near := get_close_matches(name, OF_CLASS, 1, 0.8):
                 raise ProgramError(
                     f"{self.name}.{name}: programs have {near[0]}, and no {name}; correct the "
                     "name, or begin your own with an underscore"
@@ -269,7 +268,7 @@ class Plan(ProgramClass):
     def of(cls, program: Program, parameters: Parameters, weight_type: str | None) -> Plan:
         """Return a plan for a run, the kept one if nothing has changed that enters the code."""
         types = chain(*parameters.sources.values(), parameters.digits.values())
-        key = [weight_type, *types, *_declared_by(program)]
+        key = [weight_type, *types, *declared_by(program)]
         kept = _KEPT.get(type(program), ())
         for known, plan in kept:
             if len(known) == len(key) and all(map(are_alike, known, key)) and plan._reads(program):
@@ -387,13 +386,3 @@ class Plan(ProgramClass):
             self.program, name, owners, names, results[name], optional, digits,
             stored.get(name, []), kinds,
         )  # fmt: skip
-
-
-def _declared_by(program: Program) -> Iterator[Any]:
-    """Yield all that a program declares: its methods' code, and copies of what may change."""
-    for name in _OF_CLASS:
-        value = getattr(program, name, None)
-        if isinstance(value, Mapping):
-            yield from (len(value), *value, *value.values())
-        else:
-            yield tuple(value) if isinstance(value, list) else code_of(value)
