@@ -134,7 +134,7 @@ class Contestant:
         graph.__networkx_cache__.update(self.cache)
         if not self.engine:
             for one in kept._KEPT.values():
-                one._spent.clear()  # else an engine opens in one of the rounds
+                one.chooser.spent.clear()  # else an engine opens in one of the rounds
         cpu_before, before = time.process_time(), time.perf_counter()
         call(graph, source, backend=self.backend)
         self.seconds.append(time.perf_counter() - before)

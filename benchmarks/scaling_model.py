@@ -77,7 +77,7 @@ class TimedSearch(DistributedSearch):
         costs = network.costs(communicator.size, most)
         super().__init__(communicator, graph, "auto", 1, costs)
         self.ends_seconds: list[float] = []
-        start, finish = self.executor.start, self.executor.invalidate_stale_parents
+        start, finish = self.host.start, self.host.invalidate_stale_parents
 
         def timed_start(source: int | None, lists_found: bool = False) -> Frontier:
             began = time.perf_counter()
@@ -90,8 +90,8 @@ class TimedSearch(DistributedSearch):
             finish(frontier)
             self.ends_seconds[-1] += time.perf_counter() - began
 
-        self.executor.start = timed_start  # type: ignore[method-assign]
-        self.executor.invalidate_stale_parents = timed_finish  # type: ignore[method-assign]
+        self.host.start = timed_start  # type: ignore[method-assign]
+        self.host.invalidate_stale_parents = timed_finish  # type: ignore[method-assign]
 
 
 def others_bytes(graph: RankGraph) -> int:

@@ -239,7 +239,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "graph500": _graph500,
 }
 """By name, in the order in which they run. A name with capitals is that of a class which notes that
-it was compiled: see `engine/kept.py`."""
+it was compiled: see `scheduling/engine_opening.py`."""
 
 
 def warm_up(
@@ -247,7 +247,7 @@ def warm_up(
 ) -> Iterator[Outcome]:
     """Run jobs, then test and build all kernels of devices; yield each outcome as it comes.
 
-    The first job runs alone, since all others need its code, and then two at a time.
+    The first job runs alone, since all others need its code. The others run two at a time.
     """
     from hetero_bfs.support.environment import usable_cores
 

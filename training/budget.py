@@ -46,8 +46,8 @@ class Budget:
         """Yield items while the stage has time for them; show progress.
 
         `costs` are expected seconds of the items, or a multiple of them; without them all items
-        cost the same. An item is expected to take the most that a unit of cost has taken so far. The
-        first item also loads code, so it counts only for the second one. If there is less time, an
+        cost the same. An item is expected to take the most that a unit of cost has taken so far.
+        The first item also loads code, so it counts only for the second one. If time is short, an
         item is left out; without costs the stage ends. The first `at_least` items are never left
         out. Without a limit the second item's seconds give an estimate of the whole, which is
         printed.

@@ -33,6 +33,7 @@ from hetero_bfs.graph.edge_list import EdgeList, listed
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.families import StudyGraph, families
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
+from hetero_bfs.programs.built_in import LeastLabels
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program, any_one, minimum
 from hetero_bfs.programs.result import ProgramResult
@@ -80,20 +81,11 @@ class Parents(Program):
         return combined
 
 
-class Labels(Program):
-    """Components by the smallest number: messages without weights."""
+class Labels(LeastLabels):
+    """Components by the smallest number: messages without weights, along the edges."""
 
     state = {"label": np.int32}  # noqa: RUF012
-    combine = minimum
-
-    def initial(self, vertex):  # type: ignore[no-untyped-def]
-        return vertex
-
-    def message(self, state):  # type: ignore[no-untyped-def]
-        return state.label
-
-    def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        return min(state.label, combined)
+    along = "out"
 
 
 class Distances(Program):

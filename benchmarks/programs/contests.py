@@ -29,7 +29,7 @@ from hetero_bfs.algorithms.base import Analysis
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -135,7 +135,7 @@ def pagerank(edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace) ->
     """
     error = 2 * _CHANGE * _ALPHA / (1 - _ALPHA)
     contest = Contest(False, lambda one, other: float(np.abs(one - other).sum()) <= error)
-    settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
+    settings = PageRankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
     with opened(PageRanks, edges, options) as ranks:
         for place in ranks.places:
             result = ranks.run(settings, place=place)

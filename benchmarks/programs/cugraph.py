@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from benchmarks.libraries import least_members, timed
 from benchmarks.programs.contest import Run
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 from hetero_bfs.graph.csr import CSRGraph
 
 _POOL_BYTES = 1 << 30  # at first; it grows
@@ -78,7 +78,7 @@ class CuGraph:
     def paths(self) -> dict[str, Run]:
         return self._both(self._sssp, _with_infinity)
 
-    def ranks(self, settings: RankSettings) -> dict[str, Run]:
+    def ranks(self, settings: PageRankSettings) -> dict[str, Run]:
         return self._both(partial(self._pagerank, settings), lambda rank: rank.astype(np.float64))
 
     def components(self) -> dict[str, Run]:
@@ -123,7 +123,7 @@ class CuGraph:
             self._handle, self._graph, source, np.inf, True, False
         )[:2]
 
-    def _pagerank(self, settings: RankSettings, _: int) -> Found:
+    def _pagerank(self, settings: PageRankSettings, _: int) -> Found:
         nothing = (None,) * 4
         return self._library.pagerank(  # type: ignore[no-any-return]
             self._handle, self._transposed, *nothing, settings.alpha, settings.change,

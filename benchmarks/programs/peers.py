@@ -39,7 +39,7 @@ from benchmarks.libraries import (
 )
 from benchmarks.programs.contest import Run
 from benchmarks.programs.cugraph import CuGraph
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 from hetero_bfs.graph.csr import CSRGraph
 
 _LIBRARY_EDGES = 1 << 25  # stored edges up to which they take part
@@ -57,7 +57,7 @@ class NetworKit:
     def paths(self) -> dict[str, Run]:
         return {"NetworKit Dijkstra": self._distances}
 
-    def ranks(self, settings: RankSettings) -> dict[str, Run]:
+    def ranks(self, settings: PageRankSettings) -> dict[str, Run]:
         return {"NetworKit PageRank": partial(self._ranks, settings)}
 
     def components(self) -> dict[str, Run]:
@@ -70,7 +70,7 @@ class NetworKit:
         distance = np.array(search.getDistances())
         return seconds, np.where(distance == np.finfo(np.float64).max, np.inf, distance)
 
-    def _ranks(self, settings: RankSettings, _: int) -> tuple[float, npt.NDArray[np.float64]]:
+    def _ranks(self, settings: PageRankSettings, _: int) -> tuple[float, npt.NDArray[np.float64]]:
         centrality = self.networkit.centrality
         ranking = centrality.PageRank(self.graph, settings.alpha, settings.change)
         ranking.norm, ranking.maxIterations = centrality.Norm.L1_NORM, settings.max_iter
@@ -99,7 +99,7 @@ class GraphBLAS:
     def paths(self) -> dict[str, Run]:
         return {"GraphBLAS Bellman-Ford": self._distances}
 
-    def ranks(self, settings: RankSettings) -> dict[str, Run]:
+    def ranks(self, settings: PageRankSettings) -> dict[str, Run]:
         return {"GraphBLAS pagerank": partial(self._ranks, settings)}
 
     def components(self) -> dict[str, Run]:
@@ -110,7 +110,7 @@ class GraphBLAS:
         seconds, distance = timed(search, self.graph, source)
         return seconds, distance.to_dense(fill_value=np.inf, dtype=np.float64)
 
-    def _ranks(self, settings: RankSettings, _: int) -> tuple[float, npt.NDArray[np.float64]]:
+    def _ranks(self, settings: PageRankSettings, _: int) -> tuple[float, npt.NDArray[np.float64]]:
         tol = settings.change / self.matrix.nrows  # which it multiplies by the number of vertices
         run = partial(self.library.algorithms.pagerank, max_iter=settings.max_iter, tol=tol)
         seconds, rank = timed(run, self.graph, settings.alpha)

@@ -23,7 +23,7 @@ from hetero_bfs.algorithms.base import open_analysis
 from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.graph.csr import CSRGraph
@@ -136,7 +136,7 @@ def user(edges: EdgeSource, graph: CSRGraph, options: argparse.Namespace) -> Ite
     contest = Contest(True, lambda one, other: True)  # answers are compared here
     settings = EngineOptions(device=options.device, threads=options.threads)
     source = int(np.argmax(np.diff(graph.indptr)))
-    rank_settings = RankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
+    rank_settings = PageRankSettings(_ALPHA, _CHANGE, _MOST_ITERATIONS)
     with ExitStack() as stack:
         prepared = build_search_graph(edges)
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
 from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.devices.machine import DeviceInfo
@@ -21,23 +21,52 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph, as_given, build_search_graph
 from hetero_bfs.graph.weights import needed_weights, weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.run_chooser import RunChoice, RunChooser, choose_place, run_costs
+from hetero_bfs.scheduling.run_chooser import (
+    USUAL_LEVELS,
+    RunChoice,
+    RunChooser,
+    choose_place,
+    why_no_device,
+)
 from hetero_bfs.scheduling.speed_model import GraphSize
-from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.scheduling.strategies import DeviceKind
 from hetero_bfs.support.code_cache import note_compiled
-from hetero_bfs.support.messages import number_of
+
+if TYPE_CHECKING:
+    from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.program import Along, Program
+    from hetero_bfs.programs.ranks import RankProgramResult
+    from hetero_bfs.ranks.communicator import Communicator
+    from hetero_bfs.ranks.partition import RankGraph
 
 R = TypeVar("R")
-
-
-_USUAL_LEVELS = 8
-"""Levels of a search, where they are not known."""
-
-_FINDING_SECONDS = 0.3
-"""To look for OpenCL devices and start a driver."""
+T = TypeVar("T")
 
 RUNS_OF_AN_ENGINE = 16
 """Runs that are expected of an algorithm where an engine, or its like, stays open."""
+
+
+class RankedGraph(Protocol):
+    """What algorithms use of a `RankEngine`; all ranks make the same calls."""
+
+    communicator: Communicator
+    graph: RankGraph
+    """This rank's part."""
+
+    @property
+    def num_vertices(self) -> int: ...
+
+    def along(self, way: Along) -> RankGraph: ...
+
+    def keep(self, key: object, make: Callable[[], T]) -> T: ...
+
+    def run(
+        self, program: Program, options: RunOptions = ..., **parameters: Any
+    ) -> RankProgramResult: ...
+
+    def run_part(
+        self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
+    ) -> RankProgramResult: ...
 
 
 class Runs(Generic[R]):
@@ -57,12 +86,14 @@ class Runs(Generic[R]):
     """What the command says of a result."""
 
     @classmethod
-    def by_ranks(cls, engine: Any, *query: Any) -> R:
-        """Run on all ranks of a `RankEngine`, which make the same call.
+    def by_ranks(cls, engine: RankedGraph, *query: Any) -> R:
+        """Run on all ranks of an engine, which make the same call.
 
         Raises `AgreedError` on all ranks if the algorithm runs in one process only.
         """
-        raise AgreedError(f"{cls.what} needs a single process; start without mpirun")
+        from hetero_bfs.ranks.refusals import of_one_process
+
+        raise AgreedError(of_one_process(cls.what))
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> R:
@@ -87,7 +118,7 @@ class Prepared(Runs[R]):
     `GraphError` if the graph lacks something that the algorithm needs, such as weights.
     """
 
-    levels: int = _USUAL_LEVELS
+    levels: int = USUAL_LEVELS
     """Levels of a typical search of the graph."""
 
     expected_runs: int = 1
@@ -297,7 +328,9 @@ def open_analysis(
     import numba
 
     info, notes = None, list[str]()
-    reason = None if options.device is not None else _why_no_device(kind, graph, expected_runs)
+    reason = None
+    if options.device is None:
+        reason = why_no_device(kind.what, graph.num_vertices, graph.num_input_edges, expected_runs)
     if reason is None:
         found, notes = options.find_devices()
         info = within_limits(found[0], options) if found else None
@@ -314,25 +347,6 @@ def open_analysis(
         analysis.named_place = "cpu" if analysis.device is None else "device"
     analysis.notes[:0] = notes
     return analysis
-
-
-def _why_no_device(
-    kind: type[Prepared[Any]], graph: CSRGraph | EdgeSource | SearchGraph, runs: int
-) -> str | None:
-    """Return why no device is looked for; None if it is expected to pay, with its opening."""
-    costs = run_costs(kind.what, None)
-    if not costs:
-        return f"no device is looked for, since no model predicts {kind.what}; name a device"
-    size = GraphSize(_USUAL_LEVELS, graph.num_vertices, 2 * graph.num_input_edges)
-    host, device = (runs * costs[place].run.seconds(size) for place in DEVICE_KINDS)
-    opening = _FINDING_SECONDS + costs["device"].opening.seconds(size)
-    if host - device > opening:
-        return None
-    return (
-        f"no device is looked for: by the model {number_of(runs, 'run')} on the CPU: "
-        f"{1e3 * host:.3g} ms, on a device: {1e3 * device:.3g} ms after {1e3 * opening:.3g} ms to "
-        "find and open it; name a device to use one"
-    )
 
 
 def check_weights(kind: type[Runs[Any]], graph: CSRGraph | EdgeSource | SearchGraph) -> None:

@@ -53,7 +53,7 @@ AgreedError
 """
 
 
-class Output(NamedTuple):
+class ResultOption(NamedTuple):
     """An attribute of the result that the command can write, and the option's help."""
 
     attribute: str
@@ -64,13 +64,15 @@ class Output(NamedTuple):
 class Row(Generic[P, R]):
     """An algorithm, as the function, the methods and the command share it.
 
-    `ask` is the typed function in the algorithm's folder, with the name of the public one. `title`
-    is that of the section in the reference. The command, if there is one, has a name
-    (`command`), `help` and `description`, `outputs` that it can write, by option, and the help of
-    its arguments `graph` and `directed`, and of those that are options. `record` is the noun for a
-    row of the trace. `names` has further public names, such as the result's class, with their
-    modules in the folder. If several ranks can run it (`on_ranks`), its `Runs` have `by_ranks`. If
-    a selector chooses its strategies (`selects`), the command has the options for selectors.
+    ask : the typed function in the algorithm's folder, with the name of the public one
+    title : of the section in the reference
+    command, help, description : name and texts of the command, if there is one
+    outputs : the attributes that the command can write, by option
+    options, graph, directed : help of options and of the arguments `graph` and `directed`
+    record : the noun for a row of the trace
+    names : further public names, such as the result's class, with their modules in the folder
+    on_ranks : whether several ranks can run it; then its `Runs` have `by_ranks`
+    selects : whether a selector chooses its strategies; then the command has selectors' options
     """
 
     ask: Callable[Concatenate[int, P], Request[R]]
@@ -78,7 +80,7 @@ class Row(Generic[P, R]):
     command: str | None = None
     help: str = ""
     description: str = ""
-    outputs: Mapping[str, Output] = field(default_factory=dict)
+    outputs: Mapping[str, ResultOption] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     record: str = "iteration"
     names: Mapping[str, str] = field(default_factory=dict)
@@ -171,8 +173,8 @@ class Algorithms:
             "dtype": "type of the parents (default %(default)s)",
         },
         outputs={
-            "out": Output("parent", "write parents (-1 unreached)"),
-            "levels": Output("level", "write levels (int32)"),
+            "out": ResultOption("parent", "write parents (-1 unreached)"),
+            "levels": ResultOption("level", "write levels (int32)"),
         },
         record="level",
         names={"BFSResult": "result", "validate": "check"},
@@ -196,8 +198,8 @@ class Algorithms:
         graph="graph file with weights of at least 0",
         options={"source": "vertex id from 0 on, or the vertex's name"},
         outputs={
-            "out": Output("distance", "write distances (float64, inf unreached)"),
-            "parents": Output("parent", "write parents (int64, -1 unreached)"),
+            "out": ResultOption("distance", "write distances (float64, inf unreached)"),
+            "parents": ResultOption("parent", "write parents (int64, -1 unreached)"),
         },
         record="window",
         names={"ShortestPaths": "result", "WindowTrace": "result", "check_paths": "check"},
@@ -212,7 +214,7 @@ class Algorithms:
         description="Find the connected components of a graph file. The direction of edges does "
         "not matter.",
         outputs={
-            "out": Output(
+            "out": ResultOption(
                 "component",
                 "write the smallest vertex of each vertex's component (int64)",
             )
@@ -232,7 +234,7 @@ class Algorithms:
             "start": "colours of an earlier version of the graph, a file that --out wrote; if "
             "vertices have names, .csv, .npz or .parquet"
         },
-        outputs={"out": Output("colour", "write colours (int32, from 0 on)")},
+        outputs={"out": ResultOption("colour", "write colours (int32, from 0 on)")},
         names={"Colouring": "result", "check_colouring": "check"},
         directed="read the file's edges as directed",
     )
@@ -249,7 +251,7 @@ class Algorithms:
             "max_iter": "most iterations (default %(default)s)",
             "weighted": "divide ranks in proportion to edges' weights",
         },
-        outputs={"out": Output("rank", "write ranks (float64)")},
+        outputs={"out": ResultOption("rank", "write ranks (float64)")},
         names={"PageRank": "result", "check_pagerank": "check"},
         on_ranks=True,
     )

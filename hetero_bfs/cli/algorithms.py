@@ -25,7 +25,6 @@ from hetero_bfs.cli.output import (
     write_record,
     write_trace,
 )
-from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.io.registry import vertices_by_header
@@ -140,12 +139,14 @@ def _run_on_ranks(
 
     All ranks raise `AgreedError` if an option, the file or the graph cannot be used.
     """
+    from hetero_bfs.ranks.refusals import ALGORITHMS, refuse
+
+    refuse(ALGORITHMS, vars(options) | vars(engine_options(options)))
 
     def work(communicator: Communicator) -> Report[Any] | None:
         from hetero_bfs.engine.rank_engine import RankEngine
         from hetero_bfs.ranks.communicator import agreed
 
-        _check_options(options)
         early = agreed(communicator, lambda: _ask_early(row, arguments, None))
         engine = RankEngine.read(
             options.graph, early.kind.needs_weights, communicator, options.directed
@@ -163,25 +164,6 @@ def _refuse_names(edges: Any) -> None:
             "vertices with names need a single process; start without mpirun, or convert the file "
             "to .sg"
         )
-
-
-def _check_options(options: Namespace) -> None:
-    refused = {
-        "--device": engine_options(options).device not in (None, NO_DEVICE),
-        "--device-memory": options.device_memory_bytes is not None,
-        "--max-alloc": options.max_alloc_bytes is not None,
-        "--order": options.order not in ("auto", "degree"),
-        "--threads": options.threads not in (None, 1),
-        "--renumber": options.renumber,
-        "--columns": options.columns is not None,
-        "--selector": getattr(options, "selector", "auto") != "auto",
-        "--decision-interval": getattr(options, "decision_interval", 1) != 1,
-        "--no-correction": not getattr(options, "correction", True),
-        "--mask": getattr(options, "mask", None) is not None,
-    }
-    for name, given in refused.items():
-        if given:
-            raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
 def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:

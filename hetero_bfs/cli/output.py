@@ -107,12 +107,11 @@ def check_command(options: Namespace) -> None:
             "starts ranks of one run",
             file=sys.stderr,
         )
-    ranks = launched_ranks()
-    if ranks > 1 and options.command not in _on_ranks():
-        raise AgreedError(
-            f"{options.command} runs in one process, and the launcher started {ranks}; "
-            f"{', '.join(_on_ranks())} run on several"
-        )
+    if launched_ranks() > 1 and options.command not in _on_ranks():
+        from hetero_bfs.ranks.refusals import of_one_process
+
+        several = f"{', '.join(_on_ranks())} run on several"
+        raise AgreedError(f"{of_one_process(options.command)}; {several}")
 
 
 def agreed_by_all(work: Callable[[], None]) -> None:

@@ -120,7 +120,7 @@ def _pci_address(device: Any) -> str | None:
         return None
 
 
-NO_DEVICE = "no-device"
+DEVICELESS = "no-device"
 """Replaces the device's name in `machine_slug` if there is no device."""
 
 
@@ -148,7 +148,7 @@ def device_slug(device: DeviceInfo | None) -> str | None:
 
 
 def machine_slug(device: DeviceInfo | None) -> str:
-    return f"{cpu_slug()}__{device_slug(device) or NO_DEVICE}"
+    return f"{cpu_slug()}__{device_slug(device) or DEVICELESS}"
 
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pyopencl")

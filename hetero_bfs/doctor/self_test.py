@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.programs.program import Program, minimum
+from hetero_bfs.programs.built_in import LeastLabels
 from hetero_bfs.support.processes import run_main, say
 
 _HUB_EDGES = 700
@@ -27,21 +27,12 @@ _TOLERANCE = 1e-9
 Edges = list[tuple[int, int]]
 
 
-class Labels(Program):
+class Labels(LeastLabels):
     state = {"label": np.int64}  # noqa: RUF012
-    combine = minimum
-
-    def initial(self, vertex):  # type: ignore[no-untyped-def]
-        return vertex
+    along = "out"  # type: ignore[assignment]
 
     def receives(self, state, message):  # type: ignore[no-untyped-def]
         return message < state.label
-
-    def message(self, state):  # type: ignore[no-untyped-def]
-        return state.label
-
-    def apply(self, state, combined):  # type: ignore[no-untyped-def]
-        return min(state.label, combined)
 
 
 class Sample:

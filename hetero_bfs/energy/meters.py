@@ -61,13 +61,6 @@ class Meter(Protocol):
         """Return the observed seconds between two updates of its readings."""
         ...
 
-    def watch(self) -> Callable[[], bool] | None:
-        """Return a function: whether the reading was updated since this call to `watch`.
-
-        None if the reading is interpolated.
-        """
-        ...
-
 
 @dataclass(frozen=True)
 class Unmeasured:
@@ -140,18 +133,6 @@ class SensorMeter:
             return self.resolution_seconds
         period = statistics.median(b - a for a, b in pairwise(changes))
         return max(period, POWER_POLL_SECONDS) if self.power else period
-
-    def watch(self) -> Callable[[], bool] | None:
-        if self.power:
-            return None
-        before = self._value()
-        return lambda: self._value() != before
-
-    def _value(self) -> float | None:
-        try:
-            return self.read()
-        except MeterError:  # the measurement itself reports it
-            return None
 
     def _poll(self) -> None:
         while self._error is None and not self._done.wait(self.poll_seconds):

@@ -70,9 +70,6 @@ class PowerLog:
     def period_seconds(self) -> float:
         return self.resolution_seconds
 
-    def watch(self) -> None:
-        """Return None: the log is interpolated between its samples."""
-
     def joules(self, start_unix_seconds: float, end_unix_seconds: float) -> float | Unmeasured:
         """Integrate over an interval that the log must cover, interpolating at its ends.
 

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from hetero_bfs.algorithms.base import Request, open_analysis
 from hetero_bfs.algorithms.table import rows
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import Graph, kept_of
 from hetero_bfs.engine.kept_matrices import graph_of, num_vertices_of
@@ -73,16 +74,17 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
     ) -> Any:
         _check_graph(graph)
         request = row.ask(num_vertices_of(graph), *args, **kwargs)  # before the graph is built
-        if device not in (None, "cpu") and not request.kind.runs_on_devices:
+        is_usual = device is None and threads is None
+        options = _USUAL if is_usual else EngineOptions(device=device, threads=threads)
+        if options.device not in (None, NO_DEVICE) and not request.kind.runs_on_devices:
             raise ArgumentError(
-                f"device is {shown(device)}, and {request.kind.what} run on the CPU; give "
+                f"device is {shown(options.device)}, and {request.kind.what} run on the CPU; give "
                 'device="cpu", or leave it out'
             )
         graph = graph_of(graph, request.kind.needs_weights)
-        if device is None and threads is None:
+        if is_usual:
             with kept_of(graph) as kept:
-                return with_names(kept.run(graph, request, _USUAL), graph)
-        options = EngineOptions(device=device, threads=threads)
+                return with_names(kept.run(graph, request, options), graph)
         if request.kind.needs_engine:
             return _answered_once(graph, request, options)
         with open_analysis(request.analysis, graph, options) as analysis:

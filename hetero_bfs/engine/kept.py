@@ -1,10 +1,8 @@
 """Answers calls on a graph by one thread at first, and by engines once these have paid.
 
 An engine answers faster than one thread, but relabels and uploads the graph and compiles when it
-opens. Calls on a graph are answered by one thread until their seconds exceed those of opening; then
-an engine opens and stays open for later calls (the rule of ski rental: at most twice the seconds of
-the best choice). Opened engines are kept by graph, few of them, and their copies of graphs within a
-share of the memory. They close with their graph.
+opens; `scheduling/engine_opening.py` decides. Opened engines are kept by graph, few of them, and
+their copies of graphs within a share of the memory. They close with their graph.
 
 `hb.bfs` and the other functions, the NetworkX backend and `hetero_bfs.csgraph` all answer this way.
 """
@@ -17,11 +15,9 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from statistics import median
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -41,15 +37,16 @@ from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.support.code_cache import was_compiled
-from hetero_bfs.support.cold import compiles_beside, is_cold
+from hetero_bfs.scheduling.engine_opening import (
+    EngineChooser,
+    Kind,
+    learn_opening,
+    opening_seconds,
+)
 from hetero_bfs.support.memory import release_when_short, usable_bytes
 
 Graph = CSRGraph | EdgeSource | SearchGraph
 Opened = Engine | Analysis[Any]
-Kind = type[Any]
-"""`Engine`, or the class of an `Analysis`."""
-
 O = TypeVar("O", bound=Opened)  # noqa: E741
 R = TypeVar("R")
 
@@ -58,42 +55,6 @@ MOST_KEPT = 4
 
 _MOST_SHARE = 0.25
 """Most memory of all kept graphs, as a share of the machine's."""
-
-_COMPILING_SECONDS = 20.0
-"""For an engine or algorithm whose code is not stored; 5 to 45 s on 2 cores (2026-11-26)."""
-
-_LOADING_SECONDS = 0.25
-"""To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
-
-_JUDGED = 8
-"""An engine is compared with one thread by the medians of this number of last answers. Some of its
-first ones compile, or try a place or a mode."""
-
-_AGAIN = 100.0
-"""If one thread is faster, it answers for as long as this many answers of the engine would take.
-Then the engine answers once more."""
-
-_OPENING_SECONDS = 0.03
-_BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
-_SERIAL_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
-"""By whether there are weights. They are the first guesses: later ones follow from what this
-process has measured.
-
-Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
-neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
-s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
-graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
-"""
-
-
-class _Measured:
-    """What this process has measured of openings."""
-
-    factor = 1.0
-    """Seconds of the last opening over those expected."""
-
-    opened: ClassVar[set[Kind]] = set()
-    answered: ClassVar[set[Kind]] = set()  # by one thread
 
 
 class KeptGraph:
@@ -106,11 +67,9 @@ class KeptGraph:
         self.used = 0
         self._is_kept = is_kept
         self._lock = threading.Lock()
-        self._spent: dict[Kind, float] = {}
+        self.chooser = EngineChooser()
         self._fits = True
         """Whether what was opened could be kept."""
-        self._serial_seconds: dict[Kind, deque[float]] = {}
-        self._engine_seconds: dict[Kind, deque[float]] = {}
         self._lists: CSRGraph | None = None
         self._graph: SearchGraph | None = None
         self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
@@ -142,8 +101,7 @@ class KeptGraph:
     def _close(self) -> None:
         opened, self._opened = self._opened, {}
         self._graph = self._lists = None
-        self._spent = {}
-        self._engine_seconds = {}
+        self.chooser.forget_engines()
         for one in opened.values():
             one.close()
 
@@ -182,7 +140,7 @@ class KeptGraph:
                         began = time.perf_counter()
                         found = by_engine(cast(O, opened))
                         seconds = time.perf_counter() - began
-                        _note(self._engine_seconds, kind, seconds / max(searches, 1))
+                        self.chooser.learn_engine(kind, seconds, searches)
                         return found
             return self._timed(graph, kind, by_one_thread, searches)
         finally:
@@ -210,59 +168,27 @@ class KeptGraph:
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
         lists, began = self._lists, time.perf_counter()
         answer = by_one_thread()
-        seconds = time.perf_counter() - began
-        if kind not in _Measured.answered:  # the first answer may have compiled
-            _Measured.answered.add(kind)
-            seconds = min(seconds, searches * _serial_seconds(graph, kind))
-        elif lists is self._lists:
-            _note(self._serial_seconds, kind, seconds / max(searches, 1))
-        self._spent[kind] = self._spent.get(kind, 0.0) + seconds
+        seconds, has_read = time.perf_counter() - began, lists is not self._lists
+        self.chooser.learn_serial(kind, seconds, searches, _num_entries(graph), has_read)
         return answer
 
     def _pays(self, graph: Graph, kind: Kind, options: EngineOptions, searches: int) -> bool:
-        """Whether something is open, or would open in less time than answers without it take.
-
-        These are the past answers on this graph, and this one.
-        """
+        """Tell whether to answer by what is open, or to open it."""
         if isinstance(graph, SearchGraph):
             return True
         if (kind, options) in self._opened:
-            return self._engine_is_faster(kind)
-        known = self._serial_seconds.get(kind)
-        expected = searches * (median(known) if known else _serial_seconds(graph, kind))
-        if self._fits:
-            expected += self._spent.get(kind, 0.0)
-        expected -= self._opening_seconds(graph)
-        if kind in _Measured.opened or expected <= 0:
-            return expected > 0
-        if expected <= _LOADING_SECONDS:
-            is_cold(kind.__name__)  # another process compiles it, unless it is compiled
-            return False
-        if was_compiled(kind.__name__) or expected > _COMPILING_SECONDS:
-            return True
-        compiles_beside(kind.__name__)
-        return False
-
-    def _engine_is_faster(self, kind: Kind) -> bool:
-        """Tell whether the engine should answer; a slow one does so now and then."""
-        last, serial = self._engine_seconds.get(kind, ()), self._serial_seconds.get(kind, ())
-        if len(last) == _JUDGED and serial:
-            seconds = median(last)
-            if seconds > median(serial) and self._spent.get(kind, 0.0) <= _AGAIN * seconds:
-                return False
-        self._spent[kind] = 0.0
-        return True
+            return self.chooser.chooses_open_engine(kind)
+        opening = self._opening_seconds(graph)
+        return self.chooser.opens(kind, searches, _num_entries(graph), opening, self._fits)
 
     def _opening_seconds(self, graph: Graph) -> float:
         """Estimate the seconds of an engine beyond those that one thread needs, too."""
         has_lists = isinstance(graph, CSRGraph | ListedEdges) or self._lists is not None
         if self._graph is not None:
-            return _Measured.factor * _OPENING_SECONDS if has_lists else 0.0
-        seconds = _OPENING_SECONDS
-        if has_lists:  # else both read the edges
-            is_weighted = weight_dtype_of(graph) is not None
-            seconds += _BUILDING_SECONDS_PER_ENTRY[is_weighted] * _num_entries(graph)
-        return _Measured.factor * seconds
+            return opening_seconds() if has_lists else 0.0
+        if not has_lists:  # both read the edges
+            return opening_seconds()
+        return opening_seconds(_num_entries(graph), weight_dtype_of(graph) is not None)
 
     def _open(self, graph: Graph, kind: Kind, options: EngineOptions) -> Opened | None:
         """Return what is open, or open it; None if one thread must answer."""
@@ -278,12 +204,9 @@ class KeptGraph:
         except (GraphError, ForkError):  # one thread needs neither the memory nor other threads
             if isinstance(graph, SearchGraph):
                 raise
-            self._spent[kind] = 0.0
+            self.chooser.spent[kind] = 0.0
             return None
-        if builds and kind in _Measured.opened:
-            factor = _Measured.factor * (time.perf_counter() - began) / estimate
-            _Measured.factor = min(max(factor, 0.1), 10.0)
-        _Measured.opened.add(kind)
+        learn_opening(kind, estimate, time.perf_counter() - began, builds)
         self._opened[key], self._graph = opened, opened.graph
         return opened
 
@@ -293,15 +216,6 @@ def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
         return Engine(graph, **options.settings())
     analysis: Analysis[Any] = open_analysis(kind, graph, options, RUNS_OF_AN_ENGINE)
     return analysis
-
-
-def _note(answers: dict[Kind, deque[float]], kind: Kind, seconds: float) -> None:
-    answers.setdefault(kind, deque(maxlen=_JUDGED)).append(seconds)
-
-
-def _serial_seconds(graph: Any, kind: Kind) -> float:
-    reads_weights = getattr(kind, "needs_weights", False)
-    return _SERIAL_SECONDS_PER_ENTRY[reads_weights] * _num_entries(graph)
 
 
 def _num_entries(graph: Any) -> int:

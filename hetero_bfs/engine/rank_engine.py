@@ -7,13 +7,13 @@ gets all results.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.table import Algorithms, Row
-from hetero_bfs.errors import ArgumentError
+from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.programs.codegen.host_code import code_key
@@ -26,12 +26,15 @@ from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
+from hetero_bfs.ranks.rank_run import usual_threads
+from hetero_bfs.ranks.refusals import PROGRAMS, of_one_process, refuse
 from hetero_bfs.support.checks import check_type
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _DEFAULTS = RunOptions()
 
@@ -87,12 +90,14 @@ class RankEngine(Algorithms, OfOneProcess):
             self.graph = construct(
                 communicator, share.edges, share.num_input_edges, share.input_degree
             )
-        self._programs: dict[Any, RankProgram] = {}
-        # Not cached properties: their lock is shared by all ranks that run in one process.
-        self._graphs: dict[Along, RankGraph] = {}
-        self._steps: dict[Along, float] = {}
-        self.kept: dict[Any, Any] = {}
-        """Data that algorithms keep between their runs."""
+        self._kept: dict[object, Any] = {}
+
+    def keep(self, key: object, make: Callable[[], T]) -> T:
+        """Return what `make` returned at the first call with this key, which is hashable."""
+        if key not in self._kept:  # no lock: all ranks may run in one process, and make together
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
 
     @property
     def num_vertices(self) -> int:
@@ -116,13 +121,15 @@ class RankEngine(Algorithms, OfOneProcess):
         )
         way: Along = plan.along if self.graph.graph.directed else "out"
         if options.bucket_width is None and "priority" in plan.methods:
-            if way not in self._steps:
-                graph = self.along(way)
-                sums = weight_sums(graph.graph.weights, graph.num_searched)
-                self.communicator.reduce_to_all(sums, "sum")
-                self._steps[way] = usual_step(sums)
-            limits = limits._replace(bucket_width=self._steps[way])
+            width = self.keep((usual_step, way), lambda: self._usual_width(way))
+            limits = limits._replace(bucket_width=width)
         return self._run(plan, limits, self.along(way))
+
+    def _usual_width(self, way: Along) -> float:
+        graph = self.along(way)
+        sums = weight_sums(graph.graph.weights, graph.num_searched)
+        self.communicator.reduce_to_all(sums, "sum")
+        return usual_step(sums)
 
     def run_part(
         self, graph: RankGraph, program: Program, options: RunOptions, **parameters: Any
@@ -135,9 +142,8 @@ class RankEngine(Algorithms, OfOneProcess):
 
     def _run(self, plan: Plan, limits: Limits, graph: RankGraph) -> RankProgramResult:
         key = id(graph), plan.once(code_key)
-        if key not in self._programs:
-            self._programs[key] = RankProgram(self.communicator, graph, plan)
-        return self._programs[key].run(plan, limits)
+        program = self.keep(key, lambda: RankProgram(self.communicator, graph, plan))
+        return program.run(plan, limits)
 
     def _checked(
         self, program: Program, options: RunOptions, parameters: dict[str, Any]
@@ -148,23 +154,16 @@ class RankEngine(Algorithms, OfOneProcess):
         kind = None if weights is None else weights.dtype.name
         given = Parameters.of(parameters, self.num_vertices, program.edges)
         plan = Plan.of(program, given, kind)
-        if plan.collects:
-            raise ArgumentError(f"{plan.name} has {plan.collects}, which needs one process")
-        if plan.counts:
-            raise ArgumentError(f"{plan.name} combines by most_frequent, which needs one process")
-        if options.mode != "synchronous" or options.where not in ("auto", "cpu"):
-            raise ArgumentError(
-                f"mode is {options.mode!r} and place {options.where!r}; several ranks run programs "
-                'in mode "synchronous" on the CPU only: leave out mode, place and schedule'
-            )
+        reason = f"has {plan.collects}" if plan.collects else "combines by most_frequent"
+        if plan.collects or plan.counts:
+            raise AgreedError(of_one_process(f"{plan.name}, which {reason}"))
+        refuse(PROGRAMS, vars(options))
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)
 
     def along(self, way: Along) -> RankGraph:
         """Return the graph whose messages follow this direction."""
-        if way not in self._graphs:
-            self._graphs[way] = graph_along(self.graph, way)
-        return self._graphs[way]
+        return self.keep((graph_along, way), lambda: graph_along(self.graph, way))
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
@@ -175,7 +174,7 @@ class RankEngine(Algorithms, OfOneProcess):
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
     """Raise `ArgumentError` unless exactly rank 0 has edges."""
     if (edges is None) == (communicator.rank == 0):
-        said = "no edges" if edges is None else "edges, too"
+        said = "no edges" if edges is None else "edges, and only rank 0 may have them"
         raise ArgumentError(f"{said}; give RankEngine(edges) on rank 0, None on all others")
     if edges is not None:
         check_edge_source(edges)

@@ -332,8 +332,8 @@ def _place(
         )
     if (cursor != np.vstack((buckets.first_key[1:], buckets.run[:-1]))).any():
         raise GraphError(
-            "the edges were others when they were read again; chunks() and weighted_chunks() must "
-            "give the same each time"
+            "chunks() or weighted_chunks() gave different edges the second time; both must give "
+            "the same each time"
         )
     flush_lines(buckets.run, *lines)
     return keys, weights

@@ -15,14 +15,12 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.matrix_checks import convert_matrix
 from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights, weight_dtype_of
-from hetero_bfs.support.checks import check_flag
+from hetero_bfs.support.checks import MOST_EXACT, check_flag
 
 if TYPE_CHECKING:
     import networkx
     import pandas
     import scipy.sparse
-
-_MOST_EXACT = 1 << 53  # float64 holds all integers up to it
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any
         if not whole.all():
             first = int(np.argmin(whole))
             convert = f"entry {first} is {array[first]}; leave out its row, then {convert}"
-        elif float(np.abs(array).max()) > _MOST_EXACT:
+        elif float(np.abs(array).max()) > MOST_EXACT:
             convert = "it lost digits of ids beyond 2**53; read them again as integers"
     elif kind != "b":
         convert = "number the vertices of both columns together, by one call of pandas.factorize"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,78 +13,6 @@ import numpy.typing as npt
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
-
-_PREFIX_EDGES, _FULL_EDGES, _AFTER_PULL_EDGES = 4.0, 16.0, 64.0
-"""Mean number of edges, of a vertex of mean degree, that end within a window: for windows with
-prefixes, with whole lists from the start, and with whole lists after a pull. Wider windows relax
-edges twice, narrower windows leave threads idle.
-"""
-
-_LONG_LISTS = 8.0
-"""From this mean degree a search relaxes prefixes of neighbour lists."""
-
-
-_LEAST_WIDTHS = {"int32": 1.0, "float32": 2.0**-126, "float64": 2.0**-900}
-"""Least widths of windows: the number of buckets divided by a width must be finite."""
-
-
-class Strategy(IntEnum):
-    """Strategies of a window, by their number in its record; sssp/kernels/phases.py explains them.
-
-    The numbers count from 0 without gaps: `ON_DEVICE` in sssp/device.py follows the last.
-    """
-
-    PREFIX = 0
-    FULL = 1
-    PULL = 2
-
-    @property
-    def label(self) -> str:
-        """The name in traces."""
-        return self.name.lower()
-
-
-class Plan(NamedTuple):
-    """The strategy of a search's first window, and the widths of windows; see sssp/kernels/loop.py.
-
-    strategy : PREFIX or FULL; a search with PREFIX pulls once, and goes on with FULL. A search that
-        leaves a device goes on with FULL on the host
-    prefix_width : of a window with PREFIX
-    full_width : with FULL the host divides this width into buckets, and takes more or fewer of them
-        for a window
-    """
-
-    strategy: Strategy
-    prefix_width: float
-    full_width: float
-
-
-class Windows(NamedTuple):
-    """The result of a search: distances in new ids, and a record per window (loop.py).
-
-    `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
-    is the volume sent to a device that does not hold the neighbour lists.
-    """
-
-    distance: npt.NDArray[Any]
-    infinity: Any
-    records: npt.NDArray[np.float64]
-    streamed_bytes: int = 0
-
-
-class Unfinished(NamedTuple):
-    """A search that left a device between two windows, in new ids; the host continues it.
-
-    Distances below `start` are final. `waiting` has all vertices that wait for a later window, some
-    perhaps twice, and may have others. `distance` and `records` are as in `Windows`. `seconds` is
-    the time that it took to read `waiting`.
-    """
-
-    distance: npt.NDArray[Any]
-    start: Any
-    waiting: npt.NDArray[np.uint32]
-    records: npt.NDArray[np.float64]
-    seconds: float
 
 
 class ByWeight(NamedTuple):
@@ -181,9 +108,6 @@ class WeightedLists:
         return bool(largest > float(limits(self.weight_dtype).max) / max(self.num_vertices, 1))
 
     @cached_property
-    def plan(self) -> Plan:
-        return planned(self.weight_dtype, *self.sums())
-
     def sums(self) -> tuple[float, int, int, int]:
         """Return sum and number of the finite weights, number of stored edges and of vertices."""
         weights = needed_weights(self.graph.graph)
@@ -191,19 +115,6 @@ class WeightedLists:
         with np.errstate(over="ignore"):  # an infinite sum gives a single window
             total = float(finite.sum(dtype=np.float64))
         return total, finite.size, self.num_stored_edges, self.num_vertices
-
-
-def planned(
-    weight_dtype: np.dtype[Any], total: float, finite: float, entries: float, vertices: float
-) -> Plan:
-    mean = total / finite if finite else 1.0
-    degree = max(entries / max(vertices, 1), 1.0)
-    least = _LEAST_WIDTHS[weight_dtype.name]
-    strategy = Strategy.FULL if degree < _LONG_LISTS else Strategy.PREFIX
-    full_edges = _FULL_EDGES if strategy is Strategy.FULL else _AFTER_PULL_EDGES
-    wanted = _PREFIX_EDGES, full_edges
-    widths = (max(mean * edges / degree, least) for edges in wanted)
-    return Plan(strategy, *widths)
 
 
 _MADE: weakref.WeakKeyDictionary[SearchGraph, weakref.ref[WeightedLists]]

@@ -33,7 +33,6 @@ SUM_BEYOND = (
 )
 
 _INT32 = np.iinfo(np.int32)
-WEIGHT_DTYPES = (np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.float64))
 
 WeightArray = npt.NDArray[Any]
 """int32, float32 or float64, contiguous."""
@@ -43,7 +42,7 @@ NO_WEIGHTS: WeightArray = np.empty(0, np.uint8)
 
 
 def checked_weights(weights: npt.ArrayLike, num_edges: int) -> WeightArray:
-    """Return weights as a contiguous read-only array of `WEIGHT_DTYPES`; see `as_weights`."""
+    """Return weights as a read-only `WeightArray`; see `as_weights`."""
     array = as_array("weights", weights)
     if array.shape != (num_edges,):
         raise GraphError(

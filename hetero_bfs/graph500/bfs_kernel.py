@@ -23,7 +23,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import Direction
@@ -178,6 +178,7 @@ def _edge_array(report: BFSReport) -> str:
 class RankBFS(RankKernel):
     held_bytes_per_vertex = 8  # parents, of both numberings
     shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
+    _search: DistributedSearch
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -190,15 +191,8 @@ class RankBFS(RankKernel):
         finally:
             search.close()
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        graph: RankGraph,
-        share: FileShare,
-        options: EngineOptions,
-        threads: int,
-    ) -> None:
-        super().__init__(communicator, graph, share)
+    def open(self, options: EngineOptions, threads: int) -> None:
+        communicator, graph = self.communicator, self.graph
         self._selector = str(options.selector)
         device, note = agreed(
             communicator,
@@ -210,9 +204,6 @@ class RankBFS(RankKernel):
         self._search = DistributedSearch(
             communicator, graph, self._selector, threads, device=device
         )
-
-    def close(self) -> None:
-        self._search.close()
 
     def search(self, keys: list[int]) -> list[RankResult]:
         return self._search.search_in_a_row(keys)

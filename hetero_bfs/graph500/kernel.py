@@ -20,6 +20,7 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.rank_run import RankRun
 from hetero_bfs.support.memory import format_bytes
 
 KernelName = Literal["bfs", "sssp"]
@@ -150,18 +151,35 @@ class OneByOne:
 
 
 class RankKernel(Kernel):
+    _search: RankRun[Any]
+
     held_bytes_per_vertex: ClassVar[int]
     """Bytes of a search's results for each vertex of the rank."""
 
     shared_bytes_per_vertex: ClassVar[int]
     """Bytes that the ranks of a host share, for each vertex of the graph."""
 
-    def __init__(self, communicator: Communicator, graph: RankGraph, share: FileShare) -> None:
+    def __init__(
+        self,
+        communicator: Communicator,
+        graph: RankGraph,
+        share: FileShare,
+        options: EngineOptions,
+        threads: int,
+    ) -> None:
         self.communicator, self.graph, self._share = communicator, graph, share
         self.held_bytes = max(self.held_bytes_per_vertex * graph.input_degree.size, 1)
         self.notes: list[str] = []
         self.open_seconds = 0.0
         """Of the slowest rank."""
+        self.open(options, threads)
+
+    @abstractmethod
+    def open(self, options: EngineOptions, threads: int) -> None:
+        """Prepare searches."""
+
+    def close(self) -> None:
+        self._search.close()
 
     @abstractmethod
     def open_validator(self, share: FileShare) -> Any:

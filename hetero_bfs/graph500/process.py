@@ -1,6 +1,8 @@
 """The processes of a run: they read the edges, build the graph, and open the kernel.
 
-`OneProcess` and `ManyRanks` have the same methods. All ranks make the same calls.
+`OneProcess` and `ManyRanks` have the same methods. All ranks make the same calls. One process is
+not a run of one rank, since a rank agrees on each level, and searches without an engine's streaming
+and selectors, and for shortest paths with one thread.
 """
 
 from __future__ import annotations
@@ -13,9 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
-from hetero_bfs.algorithms.bfs.ranks_host import usual_threads
 from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
-from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
@@ -31,6 +31,8 @@ from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
 from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
+from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
+from hetero_bfs.ranks.refusals import GRAPH500, GRAPH500_SSSP, refuse
 from hetero_bfs.support import memory
 from hetero_bfs.support.messages import hidden, setting
 
@@ -243,7 +245,8 @@ class ManyRanks:
         """Refuse options that need one process, and a generated graph that does not fit."""
         if len(set(self._communicator.collect(repr(self.options)))) > 1:
             raise AgreedError("the ranks were started with different options; give all the same")
-        _check_options(self.options)
+        rows = GRAPH500 if self.options.kernel == "bfs" else GRAPH500_SSSP
+        refuse(rows, vars(self.options) | vars(self.options.engine))
         if self.options.graph is None:
             self.agreed(self._check_memory)
 
@@ -261,10 +264,10 @@ class ManyRanks:
             edges = replace(edges, weights=edges.weights.astype(self._weights))
         arguments = edges, self._threads, self.options.validate
         with hidden():
-            for first in (True, False):
-                if (self._communicator.host_rank == 0) == first:
-                    run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments))
-                self._communicator.barrier()
+            prepare_on_all(
+                self._communicator,
+                lambda: run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments)),
+            )
 
     def read(self) -> list[str]:
         options, communicator = self.options, self._communicator
@@ -278,7 +281,7 @@ class ManyRanks:
             weighted, directed = options.weighted, options.directed
             self.share = read_share(communicator, options.graph, weighted, directed)
             self._weights = weight_dtype_of(self.share.edges) or self._weights
-        self.generation_seconds = self._slowest(time.perf_counter() - started)
+        self.generation_seconds = slowest(self._communicator, time.perf_counter() - started)
         self.num_vertices = self.share.edges.num_vertices
         self.num_input_edges = self.share.num_input_edges
         return []
@@ -289,7 +292,7 @@ class ManyRanks:
         self.graph = construct_parts(
             self._communicator, share.edges, share.num_input_edges, share.input_degree
         )
-        self.construction_seconds = self._slowest(time.perf_counter() - started)
+        self.construction_seconds = slowest(self._communicator, time.perf_counter() - started)
 
     def is_isolated(self, vertex: int) -> bool:
         self._answer[0] = self.graph.searched_id(vertex) is not None
@@ -301,7 +304,7 @@ class ManyRanks:
         kernel = self._kernel(
             self._communicator, self.graph, self.share, self.options.engine, self._threads
         )
-        kernel.open_seconds = self._slowest(time.perf_counter() - started)
+        kernel.open_seconds = slowest(self._communicator, time.perf_counter() - started)
         return kernel
 
     def least(self, number: int) -> int:
@@ -320,9 +323,6 @@ class ManyRanks:
             "replicated_bytes": graph.replicated_bytes,
         }
 
-    def _slowest(self, seconds: float) -> float:
-        return float(max(self._communicator.collect(seconds)))
-
     def _check_memory(self) -> None:
         options, ranks, host_ranks = self.options, self.size, self.host_size
         edges = options.generator()
@@ -340,25 +340,6 @@ class ManyRanks:
             "machine,",
             "choose --regenerate, a smaller scale or more machines",
         )
-
-
-def _check_options(options: Graph500Options) -> None:
-    """Raise `AgreedError` for options that need one process; all ranks have the same."""
-    engine = options.engine
-    refused = {
-        f"--selector {engine.selector}": engine.selector in ("daga", "yasui", "zhang"),
-        "--device of --kernel sssp": options.kernel == "sssp"
-        and engine.device not in (None, NO_DEVICE),
-        "--order": engine.order not in ("auto", "degree"),
-        "--power-log": options.power_log is not None,
-        "--no-correction": not engine.correction,
-        "--decision-interval": engine.decision_interval != 1,
-        "--max-alloc": engine.max_alloc_bytes is not None,
-        "--device-memory": engine.device_memory_bytes is not None,
-    }
-    for name, given in refused.items():
-        if given:
-            raise AgreedError(f"{name} needs a single process; start without mpirun")
 
 
 def _graph_bytes(graph: RankGraph) -> int:

@@ -27,7 +27,8 @@ from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures,
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare, RankGraph
+from hetero_bfs.ranks.partition import FileShare
+from hetero_bfs.ranks.rank_run import slowest
 from hetero_bfs.support import memory
 
 _HELD_BYTES_PER_VERTEX = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
@@ -168,6 +169,7 @@ class SSSPReport(Graph500Report):
 class RankSSSP(RankKernel):
     held_bytes_per_vertex = 12  # distances 8, parents 4
     shared_bytes_per_vertex = 16  # for validation
+    _search: RankPathSearch
 
     @staticmethod
     def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
@@ -177,20 +179,9 @@ class RankSSSP(RankKernel):
             validator = RankPathValidator(communicator, edges, None)
             validator.validate(0, found.distance, found.parent)
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        graph: RankGraph,
-        share: FileShare,
-        options: EngineOptions,
-        threads: int,
-    ) -> None:
-        super().__init__(communicator, graph, share)
-        self._search = RankPathSearch(communicator, graph)
-        self.construction_seconds = max(communicator.collect(self._search.sort_seconds))
-
-    def close(self) -> None:
-        """Do nothing: the kernel has no threads."""
+    def open(self, options: EngineOptions, threads: int) -> None:
+        self._search = RankPathSearch(self.communicator, self.graph)
+        self.construction_seconds = slowest(self.communicator, self._search.sort_seconds)
 
     def search(self, keys: list[int]) -> list[RankPaths]:
         return [self._search.search(key) for key in keys]
@@ -203,21 +194,17 @@ class RankSSSP(RankKernel):
 
     def figures(self, result: RankPaths) -> tuple[SearchFigures, float, int]:
         reached = np.isfinite(result.distance)
-        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
-        totals = np.array([np.count_nonzero(reached), ends], np.int64)
         furthest = np.array([result.distance.max(where=reached, initial=0.0)])
-        self.communicator.reduce_to_all(totals, "sum")
         self.communicator.reduce_to_all(furthest, "max")
-        count, ends = totals.tolist()
-        nedge = ends // (1 if self.graph.graph.directed else 2)
+        count, nedge = self._search.count(reached)
         windows = self._windows(result)
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count
 
-    def _windows(self, result: RankPaths) -> list[RankWindow]:
+    def _windows(self, result: RankPaths) -> list[RanksWindow]:
         rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
         return [
-            RankWindow(
+            RanksWindow(
                 window=number,
                 start=window.start,
                 strategy=window.strategy,
@@ -240,7 +227,7 @@ class RankSSSP(RankKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankWindow(RankStep):
+class RanksWindow(RankStep):
     """A window of a search; see `RankStep`.
 
     `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged

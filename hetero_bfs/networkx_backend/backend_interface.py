@@ -25,6 +25,7 @@ from hetero_bfs.networkx_backend import traversal
 from hetero_bfs.networkx_backend.backend_info import FUNCTIONS
 from hetero_bfs.networkx_backend.conversion import ConvertedGraph, convert_from_nx, convert_to_nx
 from hetero_bfs.networkx_backend.traversal import levels_from, reach_of
+from hetero_bfs.support.checks import MOST_EXACT
 from hetero_bfs.support.messages import shown
 
 __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
@@ -40,7 +41,6 @@ _LEFT_TO_NETWORKX = ("sort_neighbors", "sp", "e", "nstart", "dangling")
 
 _LIMITS = ("cutoff", "depth_limit", "distance")
 
-_MOST_EXACT = 2**53  # integers up to it are exact as float64
 
 _WEIGHTED = {
     "pagerank",
@@ -95,7 +95,7 @@ def _is_usual_limit(value: Any, is_distance: bool) -> bool:
     if isinstance(value, float) and (is_distance or math.isinf(value)):
         return not math.isnan(value)
     is_number = isinstance(value, int | float | np.integer)
-    return is_number and bool(-_MOST_EXACT <= value <= _MOST_EXACT)
+    return is_number and bool(-MOST_EXACT <= value <= MOST_EXACT)
 
 
 def _can_color(G: Any, strategy: Any = "largest_first", interchange: bool = False) -> Answer:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.components.serial import Numbered, number_components
 from hetero_bfs.graph.lists import ListedEdges, Lists
 from hetero_bfs.options import EngineOptions
+from hetero_bfs.support.checks import MOST_EXACT
 
 
 @dataclass(eq=False)
@@ -103,8 +104,6 @@ class ConvertedGraph:
         return int(self.successors.indices.size)
 
 
-_MOST_EXACT = 1 << 53  # integers up to it are exact as float64
-
 Rows = Collection[Mapping[Any, Any]]
 
 
@@ -177,9 +176,9 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
     if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
         raise NotImplementedError("weights that are not finite, or below 0")
     integral = float not in kinds
-    if integral and weights.max(initial=0) * len(rows) >= _MOST_EXACT:
+    if integral and weights.max(initial=0) * len(rows) >= MOST_EXACT:
         raise NotImplementedError("integer weights whose sums are not exact as float64")
-    if kinds > {float} and max(v for v in values if isinstance(v, int)) > _MOST_EXACT:
+    if kinds > {float} and max(v for v in values if isinstance(v, int)) > MOST_EXACT:
         raise NotImplementedError("integer weights that are not exact as float64")
     return weights, integral
 

@@ -37,8 +37,8 @@ _RESIDENT_ITEMS = 1 << 11
 """Work-items of a GPU's compute unit that are resident at once."""
 
 _EXACT, _SETTLED, _STEP, _TIMES, _PART = 3, 4, 5, 6, 7
-"""Items of a `Visit`: whether its part is exact, the end of vertices that the sweep will not visit
-again, its number, the visits of one launch, and the part of the first of them."""
+"""Items of a `Visit`: whether its part is exact; the vertex before which the sweep visits none
+again; the number of the visit; passes in one launch; and the part of the first pass."""
 
 Visit = npt.NDArray[np.uint32]
 """One pass through a part, as sweep.cl describes it."""

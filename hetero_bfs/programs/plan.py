@@ -118,7 +118,8 @@ class ProgramClass(MessagePlan):
                 raise ProgramError(f"{name}.state: {field!r} of {kind!r}; use names, and {TYPES}")
             if field in _OF_RESULT:
                 raise ProgramError(
-                    f"{name}.state: results have something else of the name {field!r}; rename it"
+                    f"{name}.state: {field!r} is a name that results use for something else; "
+                    "rename the field"
                 )
         self.kinds = {field: type_name(kind) for field, kind in state.items()}
         self._check_edges()
@@ -137,8 +138,7 @@ class ProgramClass(MessagePlan):
             )
         if program.all_active and "priority" in self.methods:
             raise ProgramError(
-                f"{name}: no vertex waits for its priority if all are active; leave out `priority` "
-                "or all_active"
+                f"{name}: `priority` has no effect with all_active; leave out one of them"
             )
         if program.monotone and (self.monoid != minimum or "priority" not in self.methods):
             raise ProgramError(

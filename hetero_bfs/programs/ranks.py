@@ -19,18 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along
+from hetero_bfs.programs.ranks_host import RankProgramHost
 from hetero_bfs.programs.renumbered import join_lists
 from hetero_bfs.ranks.communicator import Communicator, Operation
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph, gathered
+from hetero_bfs.ranks.rank_run import RankRun
 from hetero_bfs.scheduling.trace import IterationTrace
-from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Struct
 
 _PULL_SHARE = 8
 """An iteration pulls if the active vertices have more than 1 / 8 of all edges. A pull reads all
@@ -96,148 +94,60 @@ class RankProgramResult:
         return gathered(self.communicator, self.state[name], self.num_vertices)
 
 
-class RankProgram:
-    """A program compiled for a rank, with arrays for its part of the graph.
+class RankProgram(RankRun[RankProgramHost]):
+    """A program on the parts of a graph that the ranks hold. All ranks make the same calls.
 
     `plan` must not count equal messages.
     """
 
     def __init__(self, communicator: Communicator, graph: RankGraph, plan: Plan) -> None:
-        self.plan, self._graph, self._communicator = plan, graph, communicator
-        self._phases: Any = host_module(plan, "rank_phases")
-        self.names = _own_names(graph)
-        self._fields = self._make_fields()
-        self._arrays = Struct("RankProgram", self._fields)
-        searched = max(graph.num_searched, 1)
-        self._listed, self._due, self._touched = (np.empty(searched, np.uint32) for _ in range(3))
-        self._sums = np.zeros(max(len(plan.totals), 1))
+        super().__init__(communicator, graph, lambda: RankProgramHost(plan, graph))
+        self.plan = plan
+        self._phases: Any = self.host._kernels
         self._number = 0
         self._stored = self._sum_of(graph.graph.num_stored_edges)
-        for first in (True, False):  # one rank of each host compiles, others then load its cache
-            if (communicator.host_rank == 0) == first:
-                self._compile()
-            communicator.barrier()
-
-    def _compile(self) -> None:
-        import numba
-
-        from hetero_bfs.ranks import owner_kernels
-
-        phases, arrays, vertices, sums = self._phases, self._arrays, self._listed, self._sums
-        outbox, messages = self._fields["outbox"], self._fields["outbox_messages"]
-        owners = self._graph.partition.owner_of_line
-        counts = np.zeros(self._communicator.size, np.int64)
-        plan, number, count = self.plan, 1, 0
-        calls: list[tuple[Any, tuple[Any, ...]]] = [
-            (phases.begin, (arrays, vertices, sums)),
-            (phases.ends, (arrays,)),
-            (owner_kernels.count_by_owner, (outbox, owners, counts)),
-            (
-                owner_kernels.sort_by_owner,
-                (outbox, messages, owners, counts, counts, outbox, messages),
-            ),
-        ]
-        if plan.prepares:
-            calls.append((phases.prepare, (arrays, vertices, count)))
-            calls.append((phases.pull, (arrays, vertices, count, sums)))
-        if not (plan.all_active and plan.prepares):
-            calls.append((phases.push, (arrays, vertices, count, number, True, vertices)))
-            calls.append((phases.take_in, (arrays, outbox, messages, number, vertices, count)))
-        if plan.all_active:
-            calls.append((phases.apply_all, (arrays, number, sums)))
-        else:
-            calls.append((phases.lowest, (arrays, vertices, count)))
-            calls.append((phases.take_due, (arrays, vertices, count, 0.0, vertices)))
-            calls.append((phases.apply_touched, (arrays, vertices, count, vertices, count, sums)))
-        for phase, arguments in calls:
-            phase.compile(tuple(numba.typeof(argument) for argument in arguments))
-
-    def _make_fields(self) -> dict[str, Any]:
-        plan, graph = self.plan, self._graph
-        own, searched, columns = self.names.size, graph.num_searched, graph.partition.num_columns
-        stored, parameters = np.dtype(plan.stored_type), plan.parameters
-        degree = np.zeros(own, np.uint32)
-        degree[:searched] = graph.degree
-        weights = graph.graph.weights
-        used = plan.uses_weights and weights is not None and weights.size
-        fields: dict[str, Any] = {
-            "own": own,
-            "searched": searched,
-            "num_vertices": graph.num_vertices,
-            "indptr": graph.graph.indptr,
-            "neighbours": graph.graph.indices,
-            "backward_indptr": graph.graph.transpose.indptr,
-            "backward_neighbours": graph.graph.transpose.indices,
-            "weights": weights if used else np.zeros(1, plan.weight_type or np.int32),
-            "names": self.names,
-            "degree": degree,
-            "combined": aligned_empty(max(columns, 1), stored),
-            "mark": np.zeros(max(columns, 1), np.int32),
-            "outgoing": aligned_empty(max(columns, 1) if plan.prepares else 1, stored),
-            "waiting": np.zeros(max(searched, 1), np.uint8),
-            "outbox": np.empty(0, np.uint32),
-            "outbox_messages": np.empty(0, stored),
-            "totals": np.zeros(max(len(plan.totals), 1)),
-            "loop": np.zeros(16, np.int64),
-            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
-            "fractions": np.zeros(len(parameters.fractions) + 1),
-        }
-        fields |= {f"state_{name}": aligned_empty(own, kind) for name, kind in plan.fields.items()}
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty((own, *array.shape[1:]), array.dtype)
-        return fields
 
     def run(self, plan: Plan, limits: Limits) -> RankProgramResult:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
-        self._write(plan)
-        self._communicator.barrier()
-        began = time.perf_counter()
+        host = self.host
+        host.write(plan)
         traces: list[IterationTrace] = []
         run = self._run_all_active if plan.all_active else self._run_active
-        converged = run(limits, traces)
-        seconds = np.array([time.perf_counter() - began])
-        self._communicator.reduce_to_all(seconds, "max")
-        fields, count = self._fields, len(traces)
-        places = self.names // self._communicator.size  # in the order of the own old ids
+        converged, seconds = self.timed(run, limits, traces)
+        fields, count = host.fields, len(traces)
+        places = host.names // self.communicator.size  # in the order of the own old ids
         state = {
             name: by_old_ids(fields[f"state_{name}"], places, places.size) for name in plan.fields
         }
         totals = dict(zip(plan.totals, fields["totals"].tolist(), strict=False))
         return RankProgramResult(
-            self._communicator, state, self._graph.num_vertices, float(seconds[0]), count,
+            self.communicator, state, self.graph.num_vertices, seconds, count,
             converged, totals, traces,
         )  # fmt: skip
 
-    def _write(self, plan: Plan) -> None:
-        fields, parameters = self._fields, plan.parameters
-        fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
-        fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"][:] = array[self.names]
-
     def _run_all_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
         """Run iterations in which all vertices send; return whether the program ended the run."""
-        phases, arrays, plan = self._phases, self._arrays, self.plan
-        _, active = phases.begin(arrays, self._listed, self._sums)
+        phases, host, plan = self._phases, self.host, self.plan
+        _, active = phases.begin(host.struct, host.listed, host.sums)
         self._agree(active)
-        searched = self._graph.num_searched
-        self._due[:searched] = np.arange(searched)
-        edges = self._graph.graph.num_stored_edges
+        searched = self.graph.num_searched
+        host.due[:searched] = np.arange(searched)
+        edges = self.graph.graph.num_stored_edges
         while len(traces) < limits.max_iterations:
             began = time.perf_counter()
             self._set_iteration(len(traces))
             if plan.prepares:
                 self._exchange_outgoing(searched)
-                _, active, _ = phases.pull(arrays, self._listed, 0, self._sums)
+                _, active, _ = phases.pull(host.struct, host.listed, 0, host.sums)
             else:
                 self._push(searched, edges)
-                active = phases.apply_all(arrays, self._number, self._sums)
+                active = phases.apply_all(host.struct, self._number, host.sums)
             self._agree(active)
             seconds = time.perf_counter() - began
             name = "pull" if plan.prepares else "push"
             traces.append(
-                IterationTrace(len(traces), name, self._graph.num_vertices, self._stored, seconds)
+                IterationTrace(len(traces), name, self.graph.num_vertices, self._stored, seconds)
             )
             if self._is_finished():
                 return True
@@ -245,26 +155,26 @@ class RankProgram:
 
     def _run_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
         """Run iterations until no vertex is active; return whether the run converged."""
-        phases, arrays = self._phases, self._arrays
-        listed, active = phases.begin(arrays, self._listed, self._sums)
+        phases, host = self._phases, self.host
+        listed, active = phases.begin(host.struct, host.listed, host.sums)
         self._agree(active)
         end = -np.inf
         while len(traces) < limits.max_iterations:
             began = time.perf_counter()
             self._set_iteration(len(traces))
             end = self._bucket_end(listed, end, limits.bucket_width)
-            count, edges, listed = phases.take_due(arrays, self._listed, listed, end, self._due)
+            count, edges, listed = phases.take_due(host.struct, host.listed, listed, end, host.due)
             senders, all_edges = self._sum_of(count, edges)
             if senders == 0:
                 return True
             pulls = self._pulls(limits, len(traces), all_edges)
             if pulls:
                 self._exchange_outgoing(count)
-                listed, active, _ = phases.pull(arrays, self._listed, listed, self._sums)
+                listed, active, _ = phases.pull(host.struct, host.listed, listed, host.sums)
             else:
                 touched = self._push(count, edges)
                 listed, active = phases.apply_touched(
-                    arrays, self._touched, touched, self._listed, listed, self._sums
+                    host.struct, host.touched, touched, host.listed, listed, host.sums
                 )
             self._agree(active)
             scanned = self._stored if pulls else all_edges
@@ -278,14 +188,14 @@ class RankProgram:
     def _set_iteration(self, iteration: int) -> None:
         from hetero_bfs.programs.kernels.loop import ITERATION
 
-        self._fields["loop"][ITERATION] = iteration
+        self.host.fields["loop"][ITERATION] = iteration
 
     def _bucket_end(self, listed: int, end: float, width: float) -> float:
         """Return the priority below which vertices run now, the same on all ranks."""
         if "priority" not in self.plan.methods:
             return np.inf
-        lowest = np.array([self._phases.lowest(self._arrays, self._listed, listed)])
-        self._communicator.reduce_to_all(lowest, "min")
+        lowest = np.array([self._phases.lowest(self.host.struct, self.host.listed, listed)])
+        self.communicator.reduce_to_all(lowest, "min")
         if lowest[0] < end:
             return end
         beyond = float(lowest[0] + width)
@@ -300,44 +210,41 @@ class RankProgram:
 
     def _exchange_outgoing(self, count: int) -> None:
         """Write the messages of own vertices, and send them to all ranks."""
-        self._phases.prepare(self._arrays, self._due, count)
-        part, outgoing = self._graph.partition, self._fields["outgoing"]
+        host, part = self.host, self.graph.partition
+        self._phases.prepare(host.struct, host.due, count)
+        outgoing = host.fields["outgoing"]
         mine = outgoing[: int(part.sizes[part.rank])]
-        self._communicator.gather_to_all(mine, outgoing, part.sizes, part.first_column)
+        self.communicator.gather_to_all(mine, outgoing, part.sizes, part.first_column)
 
     def _push(self, count: int, edges: int) -> int:
-        """Push from the vertices in `_due`; return the number of own vertices with messages."""
-        phases, fields, part = self._phases, self._fields, self._graph.partition
-        combines = not self.plan.receives_messages
-        room = min(edges, part.num_columns) if combines else edges
-        if fields["outbox"].size < room:
-            for name in ("outbox", "outbox_messages"):
-                fields[name] = np.empty(room, fields[name].dtype)
-            self._arrays = Struct("RankProgram", fields)
+        """Push from the vertices in `due`; return the number of own vertices with messages."""
+        phases, host, part = self._phases, self.host, self.graph.partition
+        combines, fields = not self.plan.receives_messages, host.fields
+        host.make_room(min(edges, part.num_columns) if combines else edges)
         if self._number == _LAST_NUMBER:
             fields["mark"][:] = self._number = 0
         self._number += 1
-        arrays, number, touched = self._arrays, self._number, self._touched
-        found, outbox = phases.push(arrays, self._due, count, number, combines, touched)
+        arrays, number, touched = host.struct, self._number, host.touched
+        found, outbox = phases.push(arrays, host.due, count, number, combines, touched)
         if part.ranks == 1:
             return int(found)
         columns, noted = fields["outbox"][:outbox], fields["outbox_messages"][:outbox]
-        numbers, messages, _ = mail(self._communicator, part, columns, noted)
+        numbers, messages, _ = mail(self.communicator, part, columns, noted)
         return int(phases.take_in(arrays, numbers, messages, number, touched, found))
 
     def _agree(self, active: int) -> None:
         """Sum the program's totals and active vertices over all ranks, if they are needed."""
         from hetero_bfs.programs.kernels.loop import NUM_ACTIVE
 
-        plan, fields = self.plan, self._fields
+        plan, fields = self.plan, self.host.fields
         if not (plan.totals or "finished" in plan.methods):
             return
-        all_sums = np.append(self._sums[: len(plan.totals)], float(active))
+        all_sums = np.append(self.host.sums[: len(plan.totals)], float(active))
         kinds = np.array([*plan.totals.values(), "plus"])
         for kind, operation in _REDUCTIONS.items():
             if (kinds == kind).any():
                 shares = all_sums[kinds == kind]
-                self._communicator.reduce_to_all(shares, operation)
+                self.communicator.reduce_to_all(shares, operation)
                 all_sums[kinds == kind] = shares
         fields["totals"][: len(plan.totals)] = all_sums[:-1]
         fields["loop"][NUM_ACTIVE] = int(all_sums[-1])
@@ -345,20 +252,12 @@ class RankProgram:
     def _is_finished(self) -> bool:
         if "finished" not in self.plan.methods:
             return False
-        ends = np.array([int(self._phases.ends(self._arrays))])
-        self._communicator.reduce_to_all(ends, "max")
+        ends = np.array([int(self._phases.ends(self.host.struct))])
+        self.communicator.reduce_to_all(ends, "max")
         return bool(ends[0])
 
     def _sum_of(self, *numbers: int) -> Any:
         all_numbers = np.array(numbers, np.int64)
-        self._communicator.reduce_to_all(all_numbers, "sum")
+        self.communicator.reduce_to_all(all_numbers, "sum")
         found = [int(number) for number in all_numbers]
         return found if len(found) > 1 else found[0]
-
-
-def _own_names(graph: RankGraph) -> npt.NDArray[np.uint32]:
-    """Return the old ids of a rank's vertices: vertices with edges, then isolated ones."""
-    part, numbers = graph.partition, graph.relabelling
-    alone = np.flatnonzero(numbers.new_of_old == NO_VERTEX) * part.ranks + part.rank
-    searched = numbers.old_of_new[: graph.num_searched]
-    return np.concatenate([searched, alone.astype(np.uint32)])

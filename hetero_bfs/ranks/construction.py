@@ -39,7 +39,7 @@ CHUNK_EDGES = 1 << 20
 
 _LEAST_SHARED = 1 << 16  # fewest keys that are worth another thread
 
-_OTHERS = "the edges were others when they were read again; chunks() must give the same each time"
+_OTHERS = "chunks() gave different edges the second time; it must give the same each time"
 
 Keys = npt.NDArray[np.uint64]
 

@@ -64,6 +64,19 @@ def mail(
     return Mail(own, got, received)
 
 
+def mail_loops(
+    partition: Partition, columns: npt.NDArray[np.uint32], messages: npt.NDArray[Any]
+) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return the compiled loops of `mail`, with arguments of the same types (`HostRun`)."""
+    from hetero_bfs.ranks.owner_kernels import count_by_owner, sort_by_owner
+
+    owners, first = partition.owner_of_line, partition.first_column
+    return [
+        (count_by_owner, (columns, owners, first)),
+        (sort_by_owner, (columns, messages, owners, first, first, columns, messages)),
+    ]
+
+
 class Runner(Protocol):
     """The executor of a rank's levels, on its host or device, as exchanges see it.
 

@@ -9,4 +9,6 @@ ones:
     rank_decision.py    the level of a search on several ranks: direction for all, place for each
     run_chooser.py      a whole run of any other algorithm: place and mode; a window of shortest
                         paths on a device: whether the host goes on
+    engine_opening.py   a call without an engine: one thread, or an engine that opens for it
+    window_plan.py      a search for shortest paths: its first strategy, and widths of windows
 """

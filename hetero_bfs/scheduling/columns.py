@@ -131,10 +131,11 @@ def leaves_queue(top_down, dense_pushes, dense_push):
 
 @njit(inline="always")
 def migrations_between(kind, is_queue, there, top_down):
-    """Return the places of the start, the conversion and the switch, and the place between.
+    """Return the place of a start, that of a conversion, and the ends of two switches.
 
-    Each is -1 if it is not needed. A search goes from one device to another through the host.
-    `kind` is the frontier's place or NOWHERE; `there` and `top_down` belong to the next strategy.
+    Each is -1 if it is not needed. The second switch is that to the host, through which a search
+    goes from one device to another. `kind` is the frontier's place or NOWHERE; `there` and
+    `top_down` belong to the next strategy.
     """
     start, convert, switch, through = -1, -1, -1, -1
     if kind < 0:

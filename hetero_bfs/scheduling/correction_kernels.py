@@ -313,7 +313,7 @@ def _remember(row, ratio):
 
 @kernel(counted=False, inner=True)
 def _wait(row):
-    """Count a search without evidence; after many of them begin a trial of what looks slow."""
+    """Count a search without evidence; after WAIT of them, let what looks slow be tried again."""
     row[IDLE] += 1.0
     if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
         row[:WINDOW] = row[FIRST]

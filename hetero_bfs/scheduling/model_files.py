@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from hetero_bfs.devices.machine import NO_DEVICE, DeviceInfo, read_tuning
+from hetero_bfs.devices.machine import DEVICELESS, DeviceInfo, read_tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.schema import COLUMNS, MIGRATION_COLUMNS
 from hetero_bfs.scheduling.speed_model import (
@@ -201,7 +201,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     shipped one; of several from one day, the last by name. Unusable models are skipped. Raises
     `ModelError` if no matching model is usable.
     """
-    wanted = f"{host}__{NO_DEVICE if device is None else device}"
+    wanted = f"{host}__{DEVICELESS if device is None else device}"
     files = _all_files()
     if wanted in files:
         return _read_file(files[wanted])

@@ -240,8 +240,8 @@ _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}
 _MARGIN = 0.1
 """Share of a run's time that migrations must be expected to save before they are tried."""
 
-_LEARNING = 0.5
-"""Weight of the latest migration in the estimated latency."""
+LEARNING = 0.5
+"""Weight of the latest measurement in an estimate."""
 
 
 class ProgramEstimates:
@@ -316,7 +316,7 @@ class ProgramEstimates:
         if self._num_migrations[place] > 1:
             migration = self._migrations[place]
             latency = max(seconds - num_bytes * migration.byte_seconds, 0.0)
-            latency = migration.seconds + _LEARNING * (latency - migration.seconds)
+            latency = migration.seconds + LEARNING * (latency - migration.seconds)
             self._migrations[place] = MigrationCosts(latency, migration.byte_seconds)
 
     def expected_run(self) -> dict[DeviceKind, float]:

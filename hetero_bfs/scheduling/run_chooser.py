@@ -29,13 +29,21 @@ import numpy.typing as npt
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
+from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_decision import MigrationCosts
+from hetero_bfs.scheduling.program_decision import LEARNING, MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.support.messages import number_of
 
 Option = TypeVar("Option")
+
+USUAL_LEVELS = 8
+"""Levels of a search, where they are not known."""
+
+_FINDING_SECONDS = 0.3
+"""To look for OpenCL devices and start a driver."""
 
 _TRIALS = 2  # runs of an option before it is judged; the first one may compile, and does not count
 _RECENT = 7
@@ -189,6 +197,25 @@ class RunChooser(Generic[Option]):
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
 
 
+def is_searched_apart(levels: float) -> bool:
+    """Tell whether many sources are searched one by one, and not 64 at once.
+
+    On high-diameter graphs threads that share a search mostly wait for each other.
+    """
+    return levels >= HIGH_DIAMETER_LEVELS
+
+
+def is_faster_by_thread(
+    searches: int, threads: int, thread_seconds: float, engine_seconds: float
+) -> bool:
+    """Tell whether threads with a search each are faster than searches by the whole engine.
+
+    With few searches, many threads or a fast device the engine may be faster. The seconds are those
+    of a search by one thread, and of one by the engine.
+    """
+    return -(-searches // threads) * thread_seconds <= searches * engine_seconds
+
+
 def choose_place(
     what: str, size: GraphSize, device: DeviceInfo, resident: float = 0.0
 ) -> RunChooser[DeviceKind]:
@@ -204,6 +231,23 @@ def choose_place(
         DEVICE_KINDS,
         {place: one.run.seconds(size) for place, one in costs.items()},
         {place: one.opening.seconds(uploaded) for place, one in costs.items() if place == "device"},
+    )
+
+
+def why_no_device(what: str, num_vertices: int, num_input_edges: int, runs: int) -> str | None:
+    """Return why a number of runs looks for no device; None if one is expected to pay."""
+    costs = run_costs(what, None)
+    if not costs:
+        return f"no device is looked for, since no model predicts {what}; name a device"
+    size = GraphSize(USUAL_LEVELS, num_vertices, 2 * num_input_edges)
+    host, device = (runs * costs[place].run.seconds(size) for place in DEVICE_KINDS)
+    opening = _FINDING_SECONDS + costs["device"].opening.seconds(size)
+    if host - device > opening:
+        return None
+    return (
+        f"no device is looked for: by the model {number_of(runs, 'run')} on the CPU: "
+        f"{1e3 * host:.3g} ms, on a device: {1e3 * device:.3g} ms after {1e3 * opening:.3g} ms to "
+        "find and open it; name a device to use one"
     )
 
 
@@ -234,7 +278,6 @@ _STEP_SECONDS = {True: 4e-6, False: 4e-5}
 
 _WINDOW_SECONDS = 2e-6  # first guess for a small window on the host
 _EDGE_SECONDS = 2e-9  # of the host, if no model is known
-_LEARNING = 0.5  # weight of the latest run
 
 
 class Leaving:
@@ -260,7 +303,7 @@ class Leaving:
         """Learn from windows on the device: the least seconds of a step."""
         each = seconds[steps > 0] / steps[steps > 0]
         if each.size and each.min() > 0.0:
-            self._step += _LEARNING * (float(each.min()) - self._step)
+            self._step += LEARNING * (float(each.min()) - self._step)
 
     def learn_host(
         self, edges: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64], leaving: float
@@ -274,5 +317,5 @@ class Leaving:
             return
         own = np.maximum(seconds - self._edge * edges, 0.0)
         if own.size:
-            self._window += _LEARNING * (float(own.mean()) - self._window)
-        self._leaving += _LEARNING * (leaving - self._leaving)
+            self._window += LEARNING * (float(own.mean()) - self._window)
+        self._leaving += LEARNING * (leaving - self._leaving)

@@ -247,7 +247,7 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 
 @dataclass(frozen=True)
-class Part:
+class SectionResult:
     """A section with its results, for the page; `brief` is a table of text and may be empty.
 
     Without measurements there is no picture, and `finding` gives the reason. A picture that names
@@ -262,7 +262,9 @@ class Part:
     is_inline: bool = False
 
 
-def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], foot: str) -> str:
+def page(
+    title: str, machine: str, parts: Sequence[SectionResult], notes: Sequence[str], foot: str
+) -> str:
     contents = "".join(
         f'<a href="#{part.section.name}">{escape(part.section.name)}</a> ' for part in parts
     )
@@ -279,7 +281,7 @@ def page(title: str, machine: str, parts: Sequence[Part], notes: Sequence[str], 
     )
 
 
-def _section(part: Part) -> str:
+def _section(part: SectionResult) -> str:
     picture, kinds = "", ["csv"]
     if part.svg is not None:
         kinds.append("svg")

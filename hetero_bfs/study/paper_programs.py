@@ -80,7 +80,7 @@ def lines_of(name: str) -> int:
     return len(left - {doc.lineno for doc in docs})
 
 
-class Subject(NamedTuple):
+class WeightedSubject(NamedTuple):
     """A graph of a paper's kind, with weights, and a vertex of the highest degree."""
 
     name: str
@@ -98,7 +98,7 @@ class Subject(NamedTuple):
         return self.runs.run(PROGRAMS[name], given, RunOptions(limit, **options))
 
 
-def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject]:
+def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[WeightedSubject]:
     scale, threads = max(options.scales), options.threads
     own: dict[str, dict[str, Any]] = {
         "grid": {"rows": 1 << scale // 2}, "bipartite": {"scale": scale - 1, "degree": 8}
@@ -108,7 +108,7 @@ def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Subject
         edges = weighted(generated(family, **own.get(family, {"scale": scale})))
         graph = CSRGraph.from_edge_source(edges)
         with ProgramRuns(build_search_graph(graph), threads, info) as runs:
-            yield Subject(family, graph, int(np.argmax(graph.degree())), runs)
+            yield WeightedSubject(family, graph, int(np.argmax(graph.degree())), runs)
 
 
 def seconds_of(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> FloatArray:
@@ -124,7 +124,7 @@ def ratio_row(name: str, over: FloatArray, under: FloatArray | None = None) -> R
     return {name: np.median(over) / np.median(under), **quartile_row(name, over / under)}
 
 
-def speed_rows(subject: Subject, options: StudyOptions) -> list[Row]:
+def speed_rows(subject: WeightedSubject, options: StudyOptions) -> list[Row]:
     rows = []
     for name in PROGRAMS:
         runs: list[Callable[[], ProgramResult]] = [

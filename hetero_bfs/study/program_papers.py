@@ -23,7 +23,7 @@ from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.study import paper_programs as common
 from hetero_bfs.study import style
 from hetero_bfs.study.page import Paper, Section, claim, names
-from hetero_bfs.study.paper_programs import FAR, Subject
+from hetero_bfs.study.paper_programs import FAR, WeightedSubject
 from hetero_bfs.study.searches import Row, StudyOptions
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _claims_of_graphmat(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     return [*rows, claim("graphs whose non-zeros rise, then fall", "all", rise, "share")]
 
 
-def nonzero_rows(subject: Subject, result: ProgramResult) -> list[Row]:
+def nonzero_rows(subject: WeightedSubject, result: ProgramResult) -> list[Row]:
     """Return the non-zeros of x and y in each iteration of a search.
 
     x has the vertices that send, those of a level. y has the vertices that get a message.
@@ -120,7 +120,7 @@ def nonzero_rows(subject: Subject, result: ProgramResult) -> list[Row]:
     ]  # fmt: skip
 
 
-def _compression_row(subject: Subject, iterations: int) -> Row:
+def _compression_row(subject: WeightedSubject, iterations: int) -> Row:
     """Return the bytes of a run whose iterations alternate between the CPU and the device."""
     result = subject.run("BFS", schedule=["push", "device push"] * (iterations // 2 + 1))
     moves = sum(trace.migrated_bytes > 0 for trace in result.traces)
@@ -215,7 +215,7 @@ def _claims_of_wolfpath(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     return rows
 
 
-def _iterations_row(subject: Subject, name: str, options: StudyOptions) -> Row:
+def _iterations_row(subject: WeightedSubject, name: str, options: StudyOptions) -> Row:
     """Return iterations and seconds of both modes, on the device if there is one.
 
     There the synchronous mode also runs with a wait after each iteration, as for a flag.
@@ -243,7 +243,7 @@ def _iterations_row(subject: Subject, name: str, options: StudyOptions) -> Row:
     }  # fmt: skip
 
 
-def _preprocessing_row(subject: Subject) -> Row:
+def _preprocessing_row(subject: WeightedSubject) -> Row:
     """Return seconds to number a graph layer by layer, to write and to read it, and its memory."""
     for _ in range(2):  # the first time compiles
         times = [time.perf_counter()]

@@ -42,7 +42,7 @@ from hetero_bfs.study.measurements import (
     prediction_rows,
     search_rows,
 )
-from hetero_bfs.study.page import SECTIONS, Paper, Part, Section, page
+from hetero_bfs.study.page import SECTIONS, Paper, Section, SectionResult, page
 from hetero_bfs.study.searches import (
     Planned,
     Row,
@@ -327,11 +327,11 @@ def _write(
     return summary
 
 
-def _part(section: Section, table: pd.DataFrame, foot: str) -> Part:
+def _part(section: Section, table: pd.DataFrame, foot: str) -> SectionResult:
     if table.empty:
-        return Part(section, section.nothing, *findings.no_brief(table))
+        return SectionResult(section, section.nothing, *findings.no_brief(table))
     figure = section.draw(table)
-    part = Part(section, section.finding(table), *section.brief(table))
+    part = SectionResult(section, section.finding(table), *section.brief(table))
     if isinstance(figure, str):
         return replace(part, svg=figure, is_inline=True)
     return part if figure is None else replace(part, svg=style.to_svg(figure, foot))

@@ -16,6 +16,9 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.support.messages import setting, shown
 
+MOST_EXACT = 1 << 53
+"""Up to here float64 holds all integers."""
+
 
 def check_flag(name: str, value: Any) -> None:
     if not isinstance(value, (bool, np.bool_)):

@@ -43,7 +43,7 @@ class Recycler:
     Memory of one size is kept, at most `most_bytes` in all.
     """
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int = 1 << 28) -> None:
         self.most_bytes = most_bytes
         self._spare: list[npt.NDArray[np.uint8]] = []
 

@@ -161,7 +161,7 @@ def test_where_such_programs_do_not_run(plain_device):
             runs.run(Common(), {}, hb.RunOptions(place="device"))
         assert len(runs.notes) == 1
         runs.run(Common(), {}, hb.RunOptions())
-    with pytest.raises(AgreedError, match="Common has the receiver's"):
+    with pytest.raises(AgreedError, match="must run Common, which has the receiver's"):
         run_ranks(1, lambda c: RankEngine(edges, c).run(Common()))
 
 

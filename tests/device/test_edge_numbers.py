@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank.algorithm import WeightedPageRanks
-from hetero_bfs.algorithms.pagerank.device import StreamedRanks
+from hetero_bfs.algorithms.pagerank.device import StreamedPageRank
 from hetero_bfs.algorithms.pagerank.host import check_settings
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.device import StreamedPaths
@@ -119,7 +119,7 @@ def ranks_on_device(graph, device, options):
 def ranks_streamed(graph, device, options):
     checked = check_settings(graph.num_vertices, 0.85, **options)
     with WeightedPageRanks(build_search_graph(graph), 1) as ranks:
-        ranks._device = StreamedRanks(ranks.lists, device)
+        ranks._device = StreamedPageRank(ranks.lists, device)
         return [ranks.run(checked, place="device")]
 
 

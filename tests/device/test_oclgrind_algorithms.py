@@ -15,7 +15,7 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.graph.weighted_lists import Plan, Strategy
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
 from hetero_bfs.devices.opencl import device_run as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList
@@ -33,8 +33,8 @@ for graph, dtype in (
     weights = np.random.default_rng(1).integers(0, 9, graph.src.size).astype(dtype)
     directed = dtype == np.float32
     edges = EdgeList(graph.src, graph.dst, graph.num_vertices, directed, weights)
-    for strategy in (Strategy.PREFIX, Strategy.FULL):
-        plan = Plan(strategy, 2.0, 5.0)
+    for strategy in (WindowStrategy.PREFIX, WindowStrategy.FULL):
+        plan = WindowPlan(strategy, 2.0, 5.0)
         searches = PathSearches(build_search_graph(edges), 1, choose_device(), plan)
         assert searches.device_name.startswith("Oclgrind"), searches.notes
         assert searches.device.one_launch != {step_by_step}
@@ -174,7 +174,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks, WeightedPageRanks
 
 SMALL = dict(_LANES=4, _LOW_EDGES=3, _MEDIUM_EDGES=8)
-device_pagerank.DeviceRanks.GROUP, device_pagerank.DeviceRanks.GROUPS_PER_UNIT = 32, 1
+device_pagerank.DevicePageRank.GROUP, device_pagerank.DevicePageRank.GROUPS_PER_UNIT = 32, 1
 ALPHA = 0.5  # half the steps of 0.85, by the same kernels: power steps, then Chebyshev's
 for graph in (random_graph(150, 450, 1), replace(random_graph(60, 300, 2), directed=True),
               grid(7, 8), star(60)):

@@ -15,7 +15,7 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.machine import default_tuning
@@ -84,7 +84,7 @@ def test_components_and_colours(posed):
 def test_ranks(posed):
     """Without doubles the sums of floats are coarse; the ranks' sum is 1 still."""
     ranks = PageRanks(build_search_graph(GRAPH), 1, posed)
-    result = ranks.run(RankSettings(0.85, GRAPH.num_vertices * 1e-6, 200), place="device")
+    result = ranks.run(PageRankSettings(0.85, GRAPH.num_vertices * 1e-6, 200), place="device")
     check = hb.check_pagerank(GRAPH, result.rank, 0.85, 1e-6)
     assert check.valid, check.message
     assert abs(result.rank.sum() - 1) < 1e-12

@@ -25,8 +25,9 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weighted_lists import Plan, Strategy, WeightedLists
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs import device as device_run
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
 from hetero_bfs.support import parallel
 
 DTYPES = [np.int32, np.float32, np.float64]
@@ -55,11 +56,11 @@ def confirm(edges: EdgeList, result: hb.ShortestPaths) -> None:
 
 PLANS = {
     "as planned": None,
-    "narrow prefixes": Plan(Strategy.PREFIX, 1.0, 1.0),
-    "wide prefixes": Plan(Strategy.PREFIX, 1e9, 1e9),
-    "narrow, whole lists": Plan(Strategy.FULL, 1.0, 2.0),
-    "wide, whole lists": Plan(Strategy.FULL, 1e9, 1e9),
-    "prefixes, then wide": Plan(Strategy.PREFIX, 3.0, 1e6),
+    "narrow prefixes": WindowPlan(WindowStrategy.PREFIX, 1.0, 1.0),
+    "wide prefixes": WindowPlan(WindowStrategy.PREFIX, 1e9, 1e9),
+    "narrow, whole lists": WindowPlan(WindowStrategy.FULL, 1.0, 2.0),
+    "wide, whole lists": WindowPlan(WindowStrategy.FULL, 1e9, 1e9),
+    "prefixes, then wide": WindowPlan(WindowStrategy.PREFIX, 3.0, 1e6),
 }
 
 
@@ -392,14 +393,14 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.cpu import host_run
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weighted_lists import Plan, Strategy
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
 
 pairs = [(a, b, 100.0 if a else 1.0) for a, b in combinations(range(150), 2)]
 pairs += [(1, 150, 50.0), *((150, 151 + leaf, 1000.0) for leaf in range(8000))]
 u, v, weight = (np.array(column) for column in zip(*pairs))
 edges = EdgeList(u.astype(np.uint32), v.astype(np.uint32), 8151, False, weight.astype(np.float32))
 host_run.start_workers = lambda *_: host_run.no_workers
-plan = Plan(Strategy.PREFIX, 10.0, 8.0)
+plan = WindowPlan(WindowStrategy.PREFIX, 10.0, 8.0)
 searches = PathSearches(build_search_graph(edges), 2, plan=plan)
 paths = searches.run(0)
 print(*(trace.strategy for trace in paths.traces), paths.distance.max())

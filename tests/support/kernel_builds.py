@@ -33,8 +33,8 @@ from hetero_bfs.algorithms.bfs.streamed import StreamedExecutor
 from hetero_bfs.algorithms.colouring.device import DeviceColouring, StreamedColouring
 from hetero_bfs.algorithms.colouring.host import UndirectedLists
 from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedComponents
-from hetero_bfs.algorithms.pagerank.device import DeviceRanks
-from hetero_bfs.algorithms.pagerank.host import RankLists
+from hetero_bfs.algorithms.pagerank.device import DevicePageRank
+from hetero_bfs.algorithms.pagerank.host import PageRankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.machine import DeviceInfo, default_tuning
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
@@ -143,10 +143,10 @@ def _makers(info: DeviceInfo, directed: bool) -> Iterator[Callable[[], Any]]:
     for dtype in (np.int32, np.float64, np.float32):
         graph = _graph(directed, dtype)
         yield partial(DeviceSearch, WeightedLists(graph), info)
-        yield partial(DeviceRanks, RankLists(graph, True), info)
+        yield partial(DevicePageRank, PageRankLists(graph, True), info)
     for algorithm in (DeviceComponents, StreamedComponents):
         yield partial(algorithm, graph, info)
-    yield partial(DeviceRanks, RankLists(graph, False), info)
+    yield partial(DevicePageRank, PageRankLists(graph, False), info)
     yield partial(_stream, graph, info)
     for form in ({}, {"max_alloc_bytes": 4096}, {"mask": 1}, {"sent": [1] * 4, "ranks": 3}):
         yield partial(_search, graph, info, **form)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Request, Runs
+from hetero_bfs.algorithms.base import RankedGraph, Request, Runs
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.platform import Platform, bytes_streamed_by
 from hetero_bfs.algorithms.bfs.query import Query, check_query
@@ -38,7 +38,7 @@ class Searches(Runs[BFSResult]):
         self._saved = SavedParents()
 
     @classmethod
-    def by_ranks(cls, engine: Any, *query: Any) -> BFSResult:
+    def by_ranks(cls, engine: RankedGraph, *query: Any) -> BFSResult:
         from hetero_bfs.algorithms.bfs.ranks import search_by_ranks
 
         return search_by_ranks(engine, *query)

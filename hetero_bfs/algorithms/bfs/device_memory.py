@@ -50,14 +50,14 @@ Receive = Callable[[int, npt.NDArray[np.uint32]], None]
 """Takes the first vertex of a part, and the part; its memory is used again afterwards."""
 
 
-class Partition(NamedTuple):
+class EdgeParts(NamedTuple):
     """Consecutive pieces of one edge array; all but the last hold 2**shift edges."""
 
     parts: list[slice]
     shift: int
 
 
-def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
+def cut_edges(num_edges: int, max_alloc_bytes: int) -> EdgeParts:
     """Cut an edge array of uint32 into parts of at most `max_alloc_bytes` each."""
     if max_alloc_bytes < EDGE_BYTES:
         raise SplitError(f"a limit of {max_alloc_bytes} bytes is below one edge ({EDGE_BYTES})")
@@ -71,7 +71,7 @@ def partition_edges(num_edges: int, max_alloc_bytes: int) -> Partition:
             f"kernels take; allow at least {smallest} bytes ({setting('max_alloc_bytes')})"
         )
     begins = range(0, max(num_edges, 1), 1 << shift)
-    return Partition([slice(i, min(i + (1 << shift), num_edges)) for i in begins], shift)
+    return EdgeParts([slice(i, min(i + (1 << shift), num_edges)) for i in begins], shift)
 
 
 class DeviceGraph:
@@ -123,7 +123,7 @@ class DeviceGraph:
         refused: DeviceError | None = None
         while True:
             try:
-                self.partition: Partition = partition_edges(num_edges, limit_bytes)
+                self.partition: EdgeParts = cut_edges(num_edges, limit_bytes)
             except SplitError as error:
                 raise refused or error from error
             try:

@@ -40,9 +40,6 @@ _MOST_DEFERRED = 1 << 16
 _LEAST_RECYCLED_BYTES = 1 << 16
 """Smaller results are new: keeping them would take longer than allocating them."""
 
-_MOST_RECYCLED_BYTES = 1 << 28
-"""Maximum bytes of discarded results that are kept for later searches, for each size of items."""
-
 
 Allocator = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]
 """Returns an array of a number of items, in memory that an OpenCL device may share."""
@@ -77,7 +74,7 @@ class CPUExecutor(HostRun):
         self._written = np.zeros(words, np.uint32)
         self._mask = np.zeros(words, np.uint32)
         self.parent[:] = NO_VERTEX
-        self._results = {size: Recycler(_MOST_RECYCLED_BYTES) for size in (4, 8)}
+        self._results = {size: Recycler() for size in (4, 8)}
 
     @cached_property
     def _loop(self) -> Any:

@@ -12,22 +12,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import RankedGraph
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
-from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor, usual_threads
+from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.algorithms.bfs.serial import as_parents
-from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
+from hetero_bfs.ranks.rank_run import RankRun, usual_threads
+from hetero_bfs.ranks.refusals import ALGORITHMS, refuse
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
@@ -55,26 +56,23 @@ class RankLevel:
     on_device: bool
 
 
-def search_by_ranks(engine: Any, query: Query) -> BFSResult:
+def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
     """Search on all ranks of an engine, which share the cores of their host.
 
     Raises `AgreedError` if the search has several sources or a limit.
     """
-    if not query.is_whole or query.want != "parents":
-        raise AgreedError(
-            "several ranks search from one vertex for all parents; leave out further sources, "
-            "depth_limit, target, mask and want, or start without mpirun"
-        )
+    refuse(ALGORITHMS, vars(query) | {"source": query.sources})
     communicator, n = engine.communicator, engine.num_vertices
     (source,), directed = query.sources, engine.graph.graph.directed
     back = query.reverse and directed
-    key = DistributedSearch, back
-    if key not in engine.kept:
+
+    def opened() -> tuple[DistributedSearch, npt.NDArray[np.uint32]]:
         graph, threads = engine.along("in" if back else "out"), usual_threads(communicator)
         search = DistributedSearch(communicator, graph, threads=threads)
-        search.search(source)  # untimed: the first one loads or compiles the kernels
-        engine.kept[key] = search, gathered(communicator, graph.input_degree, n)
-    search, degree = engine.kept[key]
+        search.search(source)  # untimed: the first one loads or compiles the other kernels
+        return search, gathered(communicator, graph.input_degree, n)
+
+    search, degree = engine.keep((DistributedSearch, back), opened)
     found = search.search(source)
     parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
     edges = _edges_of_levels(communicator, search.graph, found.levels)
@@ -145,7 +143,7 @@ class RankResult:
     levels: list[RankLevel]
 
 
-class DistributedSearch:
+class DistributedSearch(RankRun[RankExecutor]):
     """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
     `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
@@ -162,15 +160,16 @@ class DistributedSearch:
         costs: ExchangeCosts | None = None,
         device: RankDevice | None = None,
     ) -> None:
-        self.communicator = communicator
-        self.graph = graph
         self.device = device
-        self.executor = RankExecutor(graph, threads) if device is None else device.host
-        self.executor.prepare()
+        super().__init__(
+            communicator,
+            graph,
+            lambda: RankExecutor(graph, threads) if device is None else device.host,
+        )
         self._exchange = Exchange(
             communicator, graph.partition, None if device is None else device.device
         )
-        self.costs = costs or self._exchange.probe(device or self.executor)
+        self.costs = costs or self._exchange.probe(device or self.host)
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, so that they decide the same
@@ -180,9 +179,6 @@ class DistributedSearch:
         )  # fmt: skip
         self._others_known = 0
         self._saved = SavedParents()
-
-    def close(self) -> None:
-        self.executor.close()
 
     def search(self, source: int) -> RankResult:
         return self.search_in_a_row([source])[0]
@@ -196,16 +192,18 @@ class DistributedSearch:
         Raises `GraphError` before any search if a vertex is not in the graph.
         """
         checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
-        parent, searches = self.executor.parent, []
+        parent, searches = self.host.parent, []
         for source, saved in zip(
             checked, self._saved.room(len(checked), parent.size, None), strict=True
         ):
-            searches.append((source, saved, *self._search(source)))
+            levels, seconds = self.timed(self._search, source)
+            if self.device is not None:
+                self.device.gather()
+            searches.append((source, saved, seconds, levels))
             saved[:] = parent
         return [self._result(*search) for search in searches]
 
-    def _search(self, source: int) -> tuple[float, list[RankLevel]]:
-        self.communicator.barrier()
+    def _search(self, source: int) -> list[RankLevel]:
         started = time.perf_counter()
         device, own = self.device, self.graph.searched_id(source)
         if device is not None:
@@ -213,18 +211,14 @@ class DistributedSearch:
         if device is not None and self.decision.begins_on_device():
             frontier = device.start(own)
         else:
-            frontier = self.executor.start(own, lists_found=device is not None)
+            frontier = self.host.start(own, lists_found=device is not None)
         self._others_known = frontier.visited_index
         levels = self._run(frontier, started)
         if device is None:
-            self.executor.invalidate_stale_parents(frontier)
+            self.host.invalidate_stale_parents(frontier)
         else:
             device.complete(frontier)
-        seconds = np.array([time.perf_counter() - started])
-        self.communicator.reduce_to_all(seconds, "max")
-        if device is not None:
-            device.gather()
-        return float(seconds[0]), levels
+        return levels
 
     def _run(self, frontier: Frontier, started: float) -> list[RankLevel]:
         levels: list[RankLevel] = []
@@ -274,7 +268,7 @@ class DistributedSearch:
 
     def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
         if self.device is None or frontier.place == schema.HOST:
-            return self.executor
+            return self.host
         return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
@@ -300,13 +294,8 @@ class DistributedSearch:
     def _result(
         self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
-        parent = self.executor.restored(saved)
+        parent = self.host.restored(saved)
         part = self.graph.partition
         if part.owner(source) == part.rank:  # also if it has no edges
             parent[source // part.ranks] = source
-        reached = parent != NO_VERTEX
-        ends = self.graph.input_degree.sum(where=reached, dtype=np.int64)
-        totals = np.array([np.count_nonzero(reached), ends], np.int64)
-        self.communicator.reduce_to_all(totals, "sum")
-        nedge = int(totals[1]) // (1 if self.graph.graph.directed else 2)
-        return RankResult(source, parent, seconds, int(totals[0]), nedge, levels)
+        return RankResult(source, parent, seconds, *self.count(parent != NO_VERTEX), levels)

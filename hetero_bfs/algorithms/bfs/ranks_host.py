@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.host import Allocator, CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.ranks.communicator import Communicator, Counts
+from hetero_bfs.ranks.communicator import Counts
 from hetero_bfs.ranks.exchange import Words
 from hetero_bfs.ranks.partition import Partition, RankGraph
 from hetero_bfs.scheduling import schema
@@ -19,12 +19,6 @@ from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import Head, Struct, chunk_address
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
-
-
-def usual_threads(communicator: Communicator) -> int:
-    import numba
-
-    return max(int(numba.get_num_threads()) // communicator.host_size, 1)
 
 
 class RankExecutor(CPUExecutor):

@@ -121,7 +121,7 @@ _REPEAT_SECONDS = 0.005
 
 _MOST_PATIENCE = 16
 """Most searches between two comparisons of policies. A comparison takes half a millisecond, after
-which threads may sleep; each one in vain doubles the number."""
+which threads may sleep; each one that replaces no policy doubles the number."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.devices.cpu import thread_pool
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
@@ -244,7 +245,6 @@ GREEDY, SHARED = range(2)
 _LEAST_VERTICES = 1 << 12  # vertices of a chunk when arrays are cleared
 _LEAST_PUBLISHED = 1 << 15
 _LEAST_MARKED = 16  # vertices of a chunk that read neighbours
-_CHUNKS_PER_THREAD = 8
 
 _FIRST_BLOCK = 512
 _GROWTH = 8  # a shared block has at most 1 / 8 of the number of vertices before it
@@ -256,7 +256,7 @@ MOST_NOTES = _NOTED_VERTICES * (_NOTED_VERTICES + NOTE_WORDS)
 
 def most_chunks(threads: int) -> int:
     """Return the most chunks of a block, each of which has its own notes."""
-    return _CHUNKS_PER_THREAD * threads
+    return thread_pool.CHUNKS_PER_THREAD * threads
 
 
 @njit(inline="always")
@@ -278,7 +278,7 @@ def _colour_shared(control, arrays, begin, size, stride, limit):
     for i in range(begin, begin + size):
         limit = max(limit, np.int64(arrays.order[i]))
     control[LIMIT], control[FIRST], control[STRIDE] = limit, begin, stride
-    chunk = max(-(-size // (_CHUNKS_PER_THREAD * arrays.threads)), np.int64(_LEAST_MARKED))
+    chunk = even_size(arrays, size, np.int64(_LEAST_MARKED))
     scanned, waited, _ = share(control, arrays, MARK, size, chunk)
     share(control, arrays, PUBLISH, size, max(chunk, _LEAST_PUBLISHED))
     if waited:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.algorithms.components.device import DeviceComponents, StreamedComponents
 from hetero_bfs.algorithms.components.host import HostComponents
 from hetero_bfs.algorithms.components.result import Components, ComponentsReport
@@ -16,7 +16,7 @@ from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
 
 _PHASES = ("first neighbours", "lists of roots", "rest", "compress", "device all phases")
-"""By phase number: those of kernels.py, then that of device.py."""
+"""Names in traces, by phase number: the phases of kernels.py, then the single one of device.py."""
 
 
 class ComponentRuns(Analysis[Components]):
@@ -49,7 +49,7 @@ class ComponentRuns(Analysis[Components]):
         )
 
     @classmethod
-    def by_ranks(cls, engine: Any) -> Components:
+    def by_ranks(cls, engine: RankedGraph) -> Components:
         from hetero_bfs.programs.built_in import LeastLabels
 
         result = engine.run(LeastLabels())

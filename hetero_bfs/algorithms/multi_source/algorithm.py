@@ -15,19 +15,16 @@ from hetero_bfs.algorithms.bfs.query import Query, check_many
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.serial import answer_serially
 from hetero_bfs.algorithms.multi_source.host import NO_LIMIT, HostPlanes
-from hetero_bfs.algorithms.multi_source.result import ManySearches, Rows, Sums
+from hetero_bfs.algorithms.multi_source.result import LevelRows, ManySearches, Sums
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.scheduling.run_chooser import is_faster_by_thread, is_searched_apart
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 
-_WAYS = ("pull", "push", "push and pull")
-
-_MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded levels that are kept for reuse."""
+_STRATEGIES = ("pull", "push", "push and pull")
 
 
 class ManyRuns(Prepared[ManySearches]):
@@ -40,7 +37,7 @@ class ManyRuns(Prepared[ManySearches]):
 
     def __init__(self, graph: SearchGraph, threads: int, device: DeviceInfo | None = None) -> None:
         super().__init__(graph, threads)  # a device was slower
-        self._memory = Recycler(_MOST_RECYCLED_BYTES)
+        self._memory = Recycler()
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, *query: Any) -> ManySearches:
@@ -54,7 +51,7 @@ class ManyRuns(Prepared[ManySearches]):
 
     def run(self, *query: Any) -> ManySearches:
         (asked,) = query
-        if self.search is None or not asked.sources or self.levels < HIGH_DIAMETER_LEVELS:
+        if self.search is None or not asked.sources or not is_searched_apart(self.levels):
             return self._together(asked)
         return _search_apart(asked, self.graph, self.host.threads, self.search)
 
@@ -65,7 +62,7 @@ class ManyRuns(Prepared[ManySearches]):
         began = time.perf_counter()
         sources, rows = np.array(query.sources, np.int64), None
         if query.want == "levels":
-            rows = Rows(self.graph.num_vertices, sources.size, self._memory)
+            rows = LevelRows(self.graph.num_vertices, sources.size, self._memory)
         sums, traces = Sums(sources.size), list[IterationTrace]()
         if has_levels:
             traces = self._search(query, rows, sums)
@@ -79,14 +76,16 @@ class ManyRuns(Prepared[ManySearches]):
         found = sums.reached, sums.eccentricity, sums.distance_sum
         return ManySearches(sources, *found, time.perf_counter() - began, traces, level)
 
-    def _search(self, query: Query, rows: Rows | None, sums: Sums) -> list[IterationTrace]:
+    def _search(self, query: Query, rows: LevelRows | None, sums: Sums) -> list[IterationTrace]:
         numbers = self.graph.relabelling
         sources = numbers.new_of_old[np.array(query.sources, np.int64)]
         self.host.mask(None if query.mask is None else query.mask[numbers.old_of_new])
         return [
-            IterationTrace(level, _WAYS[int(way)], int(vertices), int(edges), float(seconds))
+            IterationTrace(
+                level, _STRATEGIES[int(strategy)], int(vertices), int(edges), float(seconds)
+            )
             for i in range(0, sources.size, LANES)
-            for level, (way, vertices, edges, seconds) in enumerate(
+            for level, (strategy, vertices, edges, seconds) in enumerate(
                 self.host.run(i // LANES, sources[i : i + LANES], query.depth_limit, rows, sums)
             )
         ]
@@ -102,10 +101,8 @@ def _search_apart(
 ) -> ManySearches:
     """Search from one vertex after the other, and keep the results that the query wants.
 
-    `search` uses all threads of the engine. On high-diameter graphs threads that share a search
-    mostly wait for each other, so each thread searches from a vertex of its own. With few sources,
-    many threads or a fast device the engine may be faster: one search of each kind is timed, and
-    the rest is done in the faster way. There are no traces: they can be larger than the levels.
+    Each thread searches from a vertex of its own, or `search` uses all threads of the engine. One
+    search of each kind is timed. There are no traces: they can be larger than the levels.
     Raises `GraphError` if there is not enough memory.
     """
     from hetero_bfs.algorithms.multi_source.kernels.loop import search_apart
@@ -126,8 +123,7 @@ def _search_apart(
     each = replace(query, want="levels")
     seconds = _timed(lambda: search_from(0, 1))
     by_engine = _timed(lambda: _answer_each(each, range(1, done), search, sums, level))
-    rest = count - done
-    if -(-rest // threads) * seconds <= rest * by_engine:
+    if is_faster_by_thread(count - done, threads, seconds, by_engine):
         search_from(done, count)
     else:
         _answer_each(each, range(done, count), search, sums, level)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.multi_source.result import Rows, Sums
+from hetero_bfs.algorithms.multi_source.result import LevelRows, Sums
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -90,7 +90,7 @@ class HostPlanes(HostRun):
         batch: int,
         sources: npt.NDArray[np.uint32],
         depth_limit: int | None,
-        rows: Rows | None,
+        rows: LevelRows | None,
         sums: Sums,
     ) -> npt.NDArray[np.float64]:
         """Run a batch of at most 64 searches, and add their results to `rows` and `sums`.
@@ -114,7 +114,7 @@ class HostPlanes(HostRun):
         return np.concatenate(records)
 
     def _deliver(
-        self, batch: int, segments: int, keep: bool, rows: Rows | None, sums: Sums
+        self, batch: int, segments: int, keep: bool, rows: LevelRows | None, sums: Sums
     ) -> None:
         """Add planes and the first `segments` lists to sums and rows; `keep` earlier row items."""
         of_lists = self.fields["segments"][:segments, 0]

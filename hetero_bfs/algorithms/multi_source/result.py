@@ -18,7 +18,7 @@ from hetero_bfs.timeline.rendering import as_html, with_unit
 _DTYPES = (np.int8, np.int16, np.int32)
 
 
-class Rows:
+class LevelRows:
     """The levels of all searches, in the smallest dtype that holds them; a row for each vertex.
 
     `memory` provides the memory, since page faults of fresh memory take as long as the searches.

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
-from hetero_bfs.algorithms.pagerank.device import DeviceRanks, StreamedRanks
-from hetero_bfs.algorithms.pagerank.host import HostRanks, RankLists, RankSettings, check_settings
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
+from hetero_bfs.algorithms.pagerank.device import DevicePageRank, StreamedPageRank
+from hetero_bfs.algorithms.pagerank.host import (
+    HostPageRank,
+    PageRankLists,
+    PageRankSettings,
+    check_settings,
+)
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.scheduling.trace import numbered
@@ -17,6 +22,7 @@ from hetero_bfs.support.cold import is_cold
 
 if TYPE_CHECKING:
     from hetero_bfs.programs.options import RunOptions
+    from hetero_bfs.programs.ranks import RankProgramResult
 
 import time
 from dataclasses import replace
@@ -51,7 +57,7 @@ def weighted_part(graph: RankGraph) -> tuple[RankGraph, npt.NDArray[np.float64]]
     return graph, given
 
 
-def rank_by_scipy(graph: CSRGraph, settings: RankSettings, weighted: bool) -> PageRank:
+def rank_by_scipy(graph: CSRGraph, settings: PageRankSettings, weighted: bool) -> PageRank:
     """Run the power method on a graph of fewer than 2**31 entries, in the caller's ids."""
     began = time.perf_counter()
     n = graph.num_vertices
@@ -86,15 +92,15 @@ _NEGLIGIBLE = 1e-30  # a share of restarts that counts as 0
 
 
 class PageRanks(Analysis[PageRank]):
-    """Runs of PageRank on one graph. A query is a `RankSettings`."""
+    """Runs of PageRank on one graph. A query is a `PageRankSettings`."""
 
     what = "PageRank"
     report: ClassVar = PageRankReport
-    executors = HostRanks, DeviceRanks, StreamedRanks
+    executors = HostPageRank, DevicePageRank, StreamedPageRank
     weighted: ClassVar[bool] = False
 
     @classmethod
-    def by_one_thread(cls, graph: CSRGraph, settings: RankSettings) -> PageRank:
+    def by_one_thread(cls, graph: CSRGraph, settings: PageRankSettings) -> PageRank:
         entries = graph.num_stored_edges
         if (
             max(entries, graph.num_vertices) < 2**31
@@ -104,10 +110,10 @@ class PageRanks(Analysis[PageRank]):
             return rank_by_scipy(graph, settings, cls.weighted)
         return super().by_one_thread(graph, settings)
 
-    def _make_lists(self) -> RankLists:
-        return RankLists(self.graph, self.weighted)
+    def _make_lists(self) -> PageRankLists:
+        return PageRankLists(self.graph, self.weighted)
 
-    def _known(self, settings: RankSettings) -> PageRank | None:
+    def _known(self, settings: PageRankSettings) -> PageRank | None:
         n, rank = self.graph.num_vertices, settings.personalization
         if self.lists.shares(rank)[0] >= _NEGLIGIBLE:
             return None
@@ -116,7 +122,7 @@ class PageRanks(Analysis[PageRank]):
     def _kept(self, found: Any, executor: Any) -> Any:
         return found if executor is self.host else found._replace(rank=found.rank.copy())
 
-    def _result(self, ran: Ran, settings: RankSettings) -> PageRank:
+    def _result(self, ran: Ran, settings: PageRankSettings) -> PageRank:
         found, edges, n = ran.found, self.lists.num_stored_edges, self.graph.num_searched
         traces = numbered((strategy, n, edges, seconds) for strategy, seconds in found.records)
         converged = found.change < settings.change
@@ -125,7 +131,7 @@ class PageRanks(Analysis[PageRank]):
         )
 
     @classmethod
-    def by_ranks(cls, engine: Any, settings: RankSettings) -> PageRank:
+    def by_ranks(cls, engine: RankedGraph, settings: PageRankSettings) -> PageRank:
         from hetero_bfs.programs.options import RunOptions
 
         start = 1.0 / max(engine.num_vertices, 1)
@@ -143,7 +149,9 @@ class PageRanks(Analysis[PageRank]):
         return PageRank(rank, result.seconds, change, result.converged, result.traces)
 
     @classmethod
-    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
+    def _program_by_ranks(
+        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
         from hetero_bfs.programs.built_in import PowerRanks
 
         return engine.run(PowerRanks(), options, **parameters)
@@ -157,13 +165,15 @@ class WeightedPageRanks(PageRanks):
     weighted = True
 
     @classmethod
-    def _program_by_ranks(cls, engine: Any, options: RunOptions, parameters: dict[str, Any]) -> Any:
+    def _program_by_ranks(
+        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
+    ) -> RankProgramResult:
         from hetero_bfs.programs.built_in import WeightedPowerRanks
         from hetero_bfs.ranks.communicator import agreed
 
-        if cls not in engine.kept:
-            engine.kept[cls] = agreed(engine.communicator, lambda: weighted_part(engine.graph))
-        graph, given = engine.kept[cls]
+        graph, given = engine.keep(
+            cls, lambda: agreed(engine.communicator, lambda: weighted_part(engine.graph))
+        )
         return engine.run_part(graph, WeightedPowerRanks(), options, given=given, **parameters)
 
 

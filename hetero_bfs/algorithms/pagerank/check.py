@@ -19,7 +19,7 @@ from hetero_bfs.support.checks import numbers_of_vertices
 
 
 @dataclass(frozen=True)
-class RankCheck(CheckOutcome):
+class PageRankCheck(CheckOutcome):
     """The outcome of a check; `residual` is the L1 change of one step of the power method."""
 
     residual: float
@@ -32,7 +32,7 @@ def check_pagerank(
     tol: float = 1e-6,
     weighted: bool = False,
     personalization: npt.NDArray[np.floating[Any]] | None = None,
-) -> RankCheck:
+) -> PageRankCheck:
     """Check that one more step of the power method changes the scores little enough.
 
     The limit is alpha * num_vertices * tol. A last step that changed them by less than
@@ -60,13 +60,13 @@ def check_pagerank(
     bad = ~np.isfinite(x) | (x < 0)
     if bad.any():
         v = int(bad.argmax())
-        return RankCheck(False, f"vertex {v} has rank {x[v]}", np.inf)
+        return PageRankCheck(False, f"vertex {v} has rank {x[v]}", np.inf)
     if n and abs(x.sum() - 1) > 1e-9:
-        return RankCheck(False, f"the ranks add up to {x.sum()}, not to 1", np.inf)
+        return PageRankCheck(False, f"the ranks add up to {x.sum()}, not to 1", np.inf)
     residual = float(np.abs(_step(lists, x, alpha, weighted, personalization) - x).sum())
     allowed = alpha * n * tol + 1e-14  # with the rounding of this step
     words = f"another step changes the ranks by {residual:.3g}, at most {allowed:.3g} is allowed"
-    return RankCheck(residual <= allowed, words, residual)
+    return PageRankCheck(residual <= allowed, words, residual)
 
 
 def _step(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.pagerank.host import RankLists, Ranks, RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankLists, PageRankSettings, Scores
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
@@ -53,7 +53,7 @@ class _Kernels(NamedTuple):
     write: list[BoundKernel]
 
 
-class DeviceRanks(DeviceRun):
+class DevicePageRank(DeviceRun):
     """Runs on an OpenCL device that holds the adjacency."""
 
     family = "PageRank"
@@ -61,7 +61,7 @@ class DeviceRanks(DeviceRun):
     files: Sequence[str] = ("algorithms/pagerank/kernels.cl",)
     constants = (Total, State, Setting, {"NUM_TOTALS": len(Total), "NUM_STATES": len(State)})
 
-    def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+    def __init__(self, lists: PageRankLists, info: DeviceInfo) -> None:
         backward, weights = lists.backward, []
         if lists.weighted:
             weights = [needed_weights(backward)]
@@ -164,13 +164,13 @@ class DeviceRanks(DeviceRun):
 
     def _warm_up(self, kernels: _Kernels) -> None:
         """Run a step, since some drivers compile kernels only at their first launch."""
-        settings = RankSettings(0.5, 1.0, 1)
+        settings = PageRankSettings(0.5, 1.0, 1)
         self._begin(kernels, settings, False)
         self._queue_steps(kernels, 1, 1)
         self._ask(kernels, 2)
         self._ranks(kernels, 0, 1.0, 0.0)
 
-    def run(self, settings: RankSettings) -> Ranks | None:
+    def run(self, settings: PageRankSettings) -> Scores | None:
         """Compute the scores of a graph with edges; None if the device's type is too coarse.
 
         The next run overwrites them.
@@ -203,9 +203,9 @@ class DeviceRanks(DeviceRun):
             rank[left_out] = outside * settings.personalization[left_out]
         if self._sum is np.float32:
             rank /= rank.sum()  # the device's float32 sums do not give a total of 1
-        return Ranks(rank, float(said[State.CHANGE]), records)
+        return Scores(rank, float(said[State.CHANGE]), records)
 
-    def _begin(self, kernels: _Kernels, settings: RankSettings, is_fine: bool) -> None:
+    def _begin(self, kernels: _Kernels, settings: PageRankSettings, is_fine: bool) -> None:
         """Write the settings of steps, and give all vertices the same score."""
         alpha, personalization = settings.alpha, settings.personalization
         rate = alpha / (1.0 + math.sqrt(1.0 - alpha * alpha))  # of Chebyshev's acceleration
@@ -264,10 +264,10 @@ def _cut(
     return begin, end, firsts.astype(np.uint32)
 
 
-class StreamedRanks(StreamedBuiltIn):
+class StreamedPageRank(StreamedBuiltIn):
     """The power method on a device that cannot hold the adjacency: a program streams it."""
 
-    def __init__(self, lists: RankLists, info: DeviceInfo) -> None:
+    def __init__(self, lists: PageRankLists, info: DeviceInfo) -> None:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         super().__init__(lists.graph, info)
@@ -276,9 +276,9 @@ class StreamedRanks(StreamedBuiltIn):
         if lists.weighted:
             numbers, n = lists.graph.relabelling, lists.graph.num_vertices
             self._more["given"] = by_old_ids(lists.given, numbers.old_of_new, n)
-        self.run(RankSettings(0.5, 1.0, 1))  # compiles the program
+        self.run(PageRankSettings(0.5, 1.0, 1))  # compiles the program
 
-    def run(self, settings: RankSettings) -> Ranks:
+    def run(self, settings: PageRankSettings) -> Scores:
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         start = 1.0 / self.graph.num_vertices
@@ -289,4 +289,4 @@ class StreamedRanks(StreamedBuiltIn):
         run = self.run_program(self._program, parameters, settings.max_iter)
         rank = by_old_ids(run.state["rank"], self.placed.names, self.graph.num_vertices)
         records = [("device power", seconds) for _, _, _, seconds, *_ in run.records]
-        return Ranks(rank, run.totals["change"], records, run.streamed_bytes)
+        return Scores(rank, run.totals["change"], records, run.streamed_bytes)

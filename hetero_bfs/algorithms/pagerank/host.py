@@ -27,7 +27,7 @@ _MOST_EXPONENT = 1000
 """Larger exponents of two, and those below the negative, are too near to the limits of float64."""
 
 
-class RankSettings(NamedTuple):
+class PageRankSettings(NamedTuple):
     """Settings of the iterations; see `hetero_bfs.pagerank`.
 
     The iterations end when the L1 change is below `change`, which is `num_vertices * tol`.
@@ -40,7 +40,7 @@ class RankSettings(NamedTuple):
     personalization: npt.NDArray[np.float64] | None = None
 
 
-class Ranks(NamedTuple):
+class Scores(NamedTuple):
     """The result of a run.
 
     `rank`, float64 (num_vertices,), has the scores in the caller's ids. `change` is explained in
@@ -60,7 +60,7 @@ def check_settings(
     tol: Any,
     max_iter: Any,
     personalization: Any = None,
-) -> RankSettings:
+) -> PageRankSettings:
     """Return validated settings.
 
     Raises `ArgumentError` if one is wrong, and `GraphError` if entries of `personalization` are
@@ -74,7 +74,7 @@ def check_settings(
     max_iter = check_integer("max_iter", max_iter, 1, 10**6)
     if personalization is not None:
         personalization = _normalised(personalization, num_vertices)
-    return RankSettings(alpha, num_vertices * tol, max_iter, personalization)
+    return PageRankSettings(alpha, num_vertices * tol, max_iter, personalization)
 
 
 def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float64]:
@@ -104,7 +104,7 @@ def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float
     return normalised
 
 
-class RankLists:
+class PageRankLists:
     """The incoming edges of each vertex, in new ids.
 
     If `weighted`, a vertex divides its score by the edges' weights instead of equally. If sums of
@@ -217,25 +217,22 @@ _CHUNK_EDGES = 1 << 13  # least work of a chunk, in edges
 _CHUNKS_PER_THREAD = 16
 _VERTEX_EDGES = 4  # work of a vertex in addition to its edges, in edges
 
-_MOST_RECYCLED_BYTES = 1 << 28
-"""Most bytes of discarded results that are kept for later runs."""
-
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
 
 
-class HostRanks(HostRun):
+class HostPageRank(HostRun):
     """Runs on the host's cores. `threads` includes the caller's thread."""
 
     _name = "PageRank"
     _module = "hetero_bfs.algorithms.pagerank.kernels"
 
-    def __init__(self, lists: RankLists, threads: int) -> None:
+    def __init__(self, lists: PageRankLists, threads: int) -> None:
         super().__init__(threads if lists.num_stored_edges >= _POOL_EDGES else 1)
         self.lists = lists
         self._numbers = np.zeros(8)
         self._restart = aligned_empty(lists.num_vertices, np.float64)
         self._place = np.zeros(1, np.int64)
-        self._results = Recycler(_MOST_RECYCLED_BYTES)
+        self._results = Recycler()
 
     def _make_fields(self) -> dict[str, Any]:
         backward, n = self.lists.backward, self.lists.num_vertices
@@ -271,7 +268,7 @@ class HostRanks(HostRun):
     def _sees_all(self, phase: Any) -> bool:
         return phase not in self._kernels.PHASES.values()
 
-    def run(self, settings: RankSettings) -> Ranks:
+    def run(self, settings: PageRankSettings) -> Scores:
         """Compute the scores of a graph with edges."""
         kernels, numbers = self._kernels, self._numbers
         personalization, relabelling = settings.personalization, self.lists.graph.relabelling
@@ -300,7 +297,7 @@ class HostRanks(HostRun):
             (_STRATEGIES[int(row[kernels.STRATEGY])], float(row[kernels.SECONDS]))
             for row in records[:sweeps]
         ]
-        return Ranks(rank, change, sweeps_made)
+        return Scores(rank, change, sweeps_made)
 
 
 def _cut(graph: CSRGraph, threads: int) -> npt.NDArray[np.int64]:

@@ -12,21 +12,31 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
 from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
-from hetero_bfs.algorithms.sssp.result import PathReport, ShortestPaths, WindowTrace
+from hetero_bfs.algorithms.sssp.result import (
+    PathReport,
+    ShortestPaths,
+    Unfinished,
+    Windows,
+    WindowTrace,
+)
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph.weighted_lists import Plan, Strategy, Unfinished, WeightedLists, Windows
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import refuse_negative
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
 from hetero_bfs.support import processes
 
-_STRATEGIES = *(one.label for one in Strategy), *(f"device {one.label}" for one in Strategy)
+_STRATEGIES = (
+    *(one.label for one in WindowStrategy),
+    *(f"device {one.label}" for one in WindowStrategy),
+)
 """By strategy number, and by the same plus `ON_DEVICE`."""
 
 
@@ -47,9 +57,9 @@ class PathSearches(Analysis[ShortestPaths]):
         graph: SearchGraph,
         threads: int,
         device: DeviceInfo | None = None,
-        plan: Plan | None = None,
+        plan: WindowPlan | None = None,
     ) -> None:
-        if plan is not None and plan.strategy is Strategy.PULL:
+        if plan is not None and plan.strategy is WindowStrategy.PULL:
             raise ArgumentError("plan.strategy is PULL, which only follows PREFIX; give that")
         self._plan = plan
         super().__init__(graph, threads, device)
@@ -165,16 +175,15 @@ class PathSearches(Analysis[ShortestPaths]):
         ]
 
     @classmethod
-    def by_ranks(cls, engine: Any, source: int) -> ShortestPaths:
+    def by_ranks(cls, engine: RankedGraph, source: int) -> ShortestPaths:
         """Search on all ranks, each on its host."""
         from hetero_bfs.algorithms.bfs.serial import as_parents
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
         from hetero_bfs.ranks.partition import gathered
 
         communicator, n = engine.communicator, engine.num_vertices
-        if cls not in engine.kept:
-            engine.kept[cls] = RankPathSearch(communicator, engine.graph)
-        found = engine.kept[cls].search(source)
+        search = engine.keep(cls, lambda: RankPathSearch(communicator, engine.graph))
+        found = search.search(source)
         distance = gathered(communicator, found.distance, n)
         parent = as_parents(gathered(communicator, found.parent, n))
         traces = [

@@ -17,28 +17,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.built_programs import C_TYPES
 from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Entries, Grid
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.graph.weighted_lists import (
-    Plan,
-    Strategy,
-    Unfinished,
-    WeightedLists,
-    Windows,
-)
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.built_in import PATHS, beyond_all
 from hetero_bfs.programs.streamed import StreamedBuiltIn
 from hetero_bfs.scheduling.run_chooser import Leaving, run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy, plan_windows
 
 Word = IntEnum(
     "Word",
     "STEP COUNT STRATEGY START END QUEUE_SIDE ACTIVE_SIDE LISTED ROUND NUMBER WINDOW UNSETTLED "
-    "EDGES LEFT VERTICES STEPS ROWS BEGAN STATUS SOURCE BEYOND LOST",
+    "EDGES LEFT VERTICES ROUNDS ROWS BEGAN STATUS SOURCE BEYOND LOST",
     start=0,
 )
 Step = IntEnum("Step", "DONE RELAX ACTIVE SELECT FIND PULL_LISTS", start=0)
@@ -55,10 +51,10 @@ _WIDER = 16.0
 Each step costs a barrier of the grid, so fewer steps pay.
 """
 
-_MOST_RECORDS, _RECORD_WIDTH = 1 << 14, 6
+_RECORD_WIDTH = 6
 _NUM_COUNTERS = 3 * (len(StepCounter) + len(WindowCounter))
 
-ON_DEVICE = len(Strategy)
+ON_DEVICE = len(WindowStrategy)
 """Added to the strategy number of a record."""
 
 
@@ -91,7 +87,7 @@ class DeviceSearch(DeviceRun):
         "algorithms/sssp/kernels/loop.cl",
     )
     constants = (
-        Strategy, Word, Step, Status, StepCounter, WindowCounter,
+        WindowStrategy, Word, Step, Status, StepCounter, WindowCounter,
         {"NOW_WORDS": len(Word), "RECORD_WIDTH": _RECORD_WIDTH},
         {"STEP_COUNTERS": len(StepCounter), "WINDOW_COUNTERS": len(WindowCounter)},
     )  # fmt: skip
@@ -106,6 +102,7 @@ class DeviceSearch(DeviceRun):
         entries = [Entries(way.indptr, [way.neighbours, way.weights]) for way in ways]
         super().__init__(info, entries)
         self.lists = lists
+        self._plan = plan_windows(lists.weight_dtype, *lists.sums)
         self._arrays = self._make_arrays()
         self._found = self.device.host_array(lists.num_vertices, self._type.bits)
         began = time.perf_counter()
@@ -116,7 +113,7 @@ class DeviceSearch(DeviceRun):
         self.upload_seconds = time.perf_counter() - began
         self._arguments = [
             *lists_and_order, np.uint32(lists.num_vertices), *self._arrays.values(),
-            np.uint32(_MOST_RECORDS),
+            np.uint32(MOST_RECORDS),
         ]  # fmt: skip
         size = GraphSize(0, lists.num_vertices, lists.num_stored_edges)
         costs = run_costs("shortest paths", info)
@@ -148,7 +145,7 @@ class DeviceSearch(DeviceRun):
                 "chunk_firsts": (chunks, np.uint64),
                 "counters": (_NUM_COUNTERS, np.uint64),
                 "now": (len(Word), np.int64),
-                "records": (_MOST_RECORDS * _RECORD_WIDTH, np.int64),
+                "records": (MOST_RECORDS * _RECORD_WIDTH, np.int64),
                 "up": (n, np.uint32),
                 "orphans": (1, np.uint32),
             },
@@ -225,17 +222,19 @@ class DeviceSearch(DeviceRun):
             *self._backward, self._up, self._orphans,
         )  # fmt: skip
 
-    def _varying(self, source: int, plan: Plan | None, may_leave: bool = False) -> tuple[Any, ...]:
+    def _varying(
+        self, source: int, plan: WindowPlan | None, may_leave: bool = False
+    ) -> tuple[Any, ...]:
         """Return the last arguments of all kernels."""
         kind = self.lists.weight_dtype.type
         most = float(self._weight(self._type.infinite - 1))
-        plan = plan or self.lists.plan
+        plan = plan or self._plan
         widths = plan.prefix_width, plan.full_width * (_WIDER if self.one_launch else 1.0)
         limits = (kind(min(width, most)) for width in widths)
         return np.uint32(source), np.int32(plan.strategy), *limits, *self.leaving.costs(may_leave)
 
     def run(
-        self, source: int, plan: Plan | None = None, may_leave: bool = False
+        self, source: int, plan: WindowPlan | None = None, may_leave: bool = False
     ) -> Windows | Unfinished | None:
         """Search from `source` (a new id); None if a distance exceeds the weights' type.
 
@@ -270,7 +269,9 @@ class DeviceSearch(DeviceRun):
     def _found_up(self) -> npt.NDArray[np.uint32]:
         return self.device.host_array(self.lists.num_vertices, np.uint32)
 
-    def _run(self, source: int, plan: Plan | None, may_leave: bool) -> Windows | Unfinished | None:
+    def _run(
+        self, source: int, plan: WindowPlan | None, may_leave: bool
+    ) -> Windows | Unfinished | None:
         varying = self._varying(source, plan, may_leave)
         began = time.perf_counter()
         now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
@@ -283,8 +284,8 @@ class DeviceSearch(DeviceRun):
         ended = time.perf_counter()
         distance = self._found.view(self.lists.weight_dtype)
         records = self._read_records(int(now[Word.ROWS]), seconds, ended - began)
-        *_, steps, taken = records.T
-        self.leaving.learn_device(steps, taken)
+        *_, rounds, taken = records.T
+        self.leaving.learn_device(rounds, taken)
         if now[Word.STATUS] == Status.MOVED:
             waiting = np.empty(int(now[Word.LISTED]), np.uint32)
             side = int(now[Word.ACTIVE_SIDE]) * distance.size
@@ -325,7 +326,7 @@ class DeviceSearch(DeviceRun):
         self, rows: int, seconds: list[float], total: float
     ) -> npt.NDArray[np.float64]:
         """Return the records. Without times of device or host, all get equal shares of `total`."""
-        words = np.empty((min(rows, _MOST_RECORDS), _RECORD_WIDTH), np.int64)
+        words = np.empty((min(rows, MOST_RECORDS), _RECORD_WIDTH), np.int64)
         self.device.read(words, self._arrays["records"])
         records = words.astype(np.float64)
         starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)
@@ -367,7 +368,7 @@ class StreamedPaths(StreamedBuiltIn):
         run = self.run_program(self._program, parameters, None)
         rows = []
         for name, vertices, edges, seconds in (record[:4] for record in run.records):
-            strategy = Strategy.PULL if "pull" in name else Strategy.FULL
+            strategy = WindowStrategy.PULL if "pull" in name else WindowStrategy.FULL
             rows.append((np.nan, ON_DEVICE + strategy, vertices, edges, 1, seconds))
         records = np.array(rows).reshape(-1, 6)
         distance = run.state["distance"][: self.graph.num_searched]

@@ -7,17 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
-from hetero_bfs.graph.weighted_lists import (
-    ByWeight,
-    Plan,
-    Strategy,
-    Unfinished,
-    WeightedLists,
-    Windows,
-    planned,
-)
+from hetero_bfs.graph.weighted_lists import ByWeight, WeightedLists
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy, plan_windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel, parts_for
 
@@ -27,7 +21,7 @@ from hetero_bfs.support.parallel import in_parallel, parts_for
 # not depend on the order of its additions.
 
 _LEAST_EDGES = 1 << 15  # stored edges below which the passes before and after cost too much
-_LEAST_SHARE = 0.5  # of the vertices have one edge or two
+_LEAST_CHAIN_SHARE = 0.5  # of the vertices have one edge or two
 
 
 class Core:
@@ -45,7 +39,7 @@ class Core:
         ends: npt.NDArray[np.uint32],
         along: npt.NDArray[np.int32],
         forward: ByWeight,
-        plan: Plan,
+        plan: WindowPlan,
         distance_dtypes: list[np.dtype[Any]],
     ) -> None:
         self.numbers, self.ends, self.along = numbers, ends, along
@@ -74,8 +68,8 @@ def contracted(lists: WeightedLists) -> Core | None:
     made = indptr, np.zeros(most, np.uint32), np.zeros(most, np.int32)
     vertices, entries, heaviest = contract(tuple(lists.forward), numbers, ends, along, made)
     total = float(made[2].sum(dtype=np.float64))
-    plan = planned(lists.weight_dtype, total, entries, entries, vertices)
-    if heaviest >= np.iinfo(np.int32).max or plan.strategy is not Strategy.FULL:
+    plan = plan_windows(lists.weight_dtype, total, entries, entries, vertices)
+    if heaviest >= np.iinfo(np.int32).max or plan.strategy is not WindowStrategy.FULL:
         return None
     indptr = indptr[: vertices + 2].copy()
     indptr[-1] = entries + 2
@@ -90,13 +84,11 @@ def _is_of_chains(lists: WeightedLists) -> bool:
         return False
     few = int(np.count_nonzero(np.diff(graph.indptr) <= 2))
     is_int32 = bool(lists.distance_dtypes[0] == np.int32)
-    return is_int32 and few >= _LEAST_SHARE * lists.num_vertices
+    return is_int32 and few >= _LEAST_CHAIN_SHARE * lists.num_vertices
 
 
 _POOL_EDGES = 1 << 14
 """In graphs with fewer stored edges, no window is worth waking another thread."""
-
-_MOST_RECORDS = 1 << 14
 
 _NONE = np.empty(0, np.uint32)
 
@@ -104,13 +96,13 @@ _NONE = np.empty(0, np.uint32)
 class HostSearch:
     """Searches on the host's cores. `threads` includes the caller's thread."""
 
-    def __init__(self, lists: WeightedLists | Core, threads: int) -> None:
-        self.lists = lists
+    def __init__(self, lists: WeightedLists | Core, threads: int, plan: WindowPlan) -> None:
+        self.lists, self.plan = lists, plan
         self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
         self._runs: dict[np.dtype[Any], _Run] = {}
 
-    def run(self, source: int, plan: Plan | None = None) -> Windows:
-        """Search from `source` (a new id); see loop.py. By default the plan is that of the lists.
+    def run(self, source: int, plan: WindowPlan | None = None) -> Windows:
+        """Search from `source` (a new id); see loop.py. The default plan is that of the lists.
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
@@ -120,23 +112,23 @@ class HostSearch:
                 return found
         raise AssertionError("a distance exceeds 64 bits")
 
-    def run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int, plan: WindowPlan | None) -> Windows | None:
         """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
 
         Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
-        return self._run_of(dtype).search(source, plan or self.lists.plan)
+        return self._run_of(dtype).search(source, plan or self.plan)
 
-    def go_on(self, source: int, left: Unfinished, plan: Plan | None) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished, plan: WindowPlan | None) -> Windows | None:
         """Continue a search; None if its type has 32 bits and a distance exceeds it."""
-        return self._run_of(left.distance.dtype).go_on(source, left, plan or self.lists.plan)
+        return self._run_of(left.distance.dtype).go_on(source, left, plan or self.plan)
 
     def prepare(self) -> None:
         self._run_of(self.lists.distance_dtypes[0])
 
     def _run_of(self, dtype: np.dtype[Any]) -> _Run:
         if dtype not in self._runs:
-            self._runs[dtype] = _Run(self.lists, dtype, self.threads)
+            self._runs[dtype] = _Run(self.lists, dtype, self.threads, self.plan)
             self._runs[dtype].prepare()
         return self._runs[dtype]
 
@@ -156,13 +148,15 @@ class _Run(HostRun):
     _name = "WeightedSearch"
     _module = "hetero_bfs.algorithms.sssp.kernels.loop"
 
-    def __init__(self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int) -> None:
+    def __init__(
+        self, lists: WeightedLists | Core, dtype: np.dtype[Any], threads: int, plan: WindowPlan
+    ) -> None:
         super().__init__(threads)
         self.infinity = np.inf if dtype.kind == "f" else np.iinfo(dtype).max
         n = lists.num_vertices
         self.distance = aligned_empty(n, dtype)
-        self.records = np.zeros((_MOST_RECORDS, self._kernels.RECORD_WIDTH))
-        self._lists = lists
+        self.records = np.zeros((MOST_RECORDS, self._kernels.RECORD_WIDTH))
+        self._lists, self._plan = lists, plan
 
     def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
@@ -209,28 +203,28 @@ class _Run(HostRun):
             "offer": np.zeros(line, np.int64),
             "window": window,
             "lowest": np.zeros(line, dtype),
-            "counters": np.zeros((7, 8), np.int64),
+            "counters": np.zeros((phases.NUM_COUNTERS, 8), np.int64),
             "work": np.zeros(self._kernels.NUM_TASKS, np.int64),
         }
 
     def _arguments(
-        self, source: int, plan: Plan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
+        self, source: int, plan: WindowPlan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
     ) -> tuple[Any, ...]:
         least = 0.0 if self.distance.dtype.kind == "f" else 1.0
         bucket = plan.full_width / self._kernels.PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
         start = self.distance.dtype.type(start)
-        strategy = int(Strategy.FULL if waiting.size else plan.strategy)
+        strategy = int(WindowStrategy.FULL if waiting.size else plan.strategy)
         return self.control, self.shared, source, waiting, start, widths, strategy, self.records
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        return [(self._kernels.search, self._arguments(0, self._lists.plan))]
+        return [(self._kernels.search, self._arguments(0, self._plan))]
 
-    def search(self, source: int, plan: Plan) -> Windows | None:
+    def search(self, source: int, plan: WindowPlan) -> Windows | None:
         """Search from a new id; None if a distance exceeds this type."""
         return self._windows(self._arguments(source, plan))
 
-    def go_on(self, source: int, left: Unfinished, plan: Plan) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished, plan: WindowPlan) -> Windows | None:
         names = "distance", "bits", "relaxed", "listed"
         arrays = {name: self.fields[name] for name in names}
         parts = min(self.threads, parts_for(left.distance.size))
@@ -250,25 +244,28 @@ class _Run(HostRun):
 # distances, one by each end of the chain.
 
 
-def search_on_host(lists: WeightedLists, threads: int, plan: Plan | None = None) -> HostSearch:
+def search_on_host(
+    lists: WeightedLists, threads: int, plan: WindowPlan | None = None
+) -> HostSearch:
     """Return the host's executor. It contracts chains if they have most of the vertices.
 
     By default the plan is that of the lists. A search with PREFIX pulls, which a core's adjacency
     does not allow.
     """
-    core = contracted(lists) if (plan or lists.plan).strategy is Strategy.FULL else None
-    return HostSearch(lists, threads) if core is None else ChainSearch(lists, core, threads)
+    usual = plan_windows(lists.weight_dtype, *lists.sums)
+    core = contracted(lists) if (plan or usual).strategy is WindowStrategy.FULL else None
+    return HostSearch(lists, threads, usual) if core is None else ChainSearch(lists, core, threads)
 
 
 class ChainSearch(HostSearch):
     """Searches the core, then fills in the chains; the recorded windows are those of the core."""
 
     def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
-        super().__init__(core, threads)
+        super().__init__(core, threads, core.plan)
         self._whole, self._core, self._all_threads = lists, core, threads
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
-    def run_as(self, dtype: np.dtype[Any], source: int, plan: Plan | None) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int, plan: WindowPlan | None) -> Windows | None:
         distance = self._distance(dtype)
         starts = self._walk(source, distance)
         found = super().run_as(dtype, self._core.start_from(starts), plan)

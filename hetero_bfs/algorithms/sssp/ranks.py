@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.sssp.ranks_host import RankPathHost
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
-from hetero_bfs.graph.weighted_lists import Plan, Strategy, WeightedLists, planned
+from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Struct
+from hetero_bfs.ranks.rank_run import RankRun
+from hetero_bfs.scheduling.window_plan import WindowStrategy, plan_windows
 
 _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""
@@ -70,29 +70,29 @@ class RankPaths:
     windows: list[RankWindow]
 
 
-class RankPathSearch:
+class RankPathSearch(RankRun[RankPathHost]):
     """Searches a weighted graph whose parts the ranks hold. All ranks make the same calls.
+
+    `host` has the distances' type of the latest search.
 
     Raises `AgreedError` on all ranks if the graph has no weights, or a negative one.
     """
 
     def __init__(self, communicator: Communicator, graph: RankGraph) -> None:
-        self.communicator, self.graph = communicator, graph
-        self._lists = agreed(communicator, lambda: WeightedLists(graph))
+        self._lists = lists = agreed(communicator, lambda: WeightedLists(graph))
         began = time.perf_counter()
-        self._lists.sort()
+        lists.sort()
         self.sort_seconds = time.perf_counter() - began
-        sums = np.array(self._lists.sums(), np.float64)
+        sums = np.array(lists.sums, np.float64)
         communicator.reduce_to_all(sums, "sum")
-        weights = self._lists.weight_dtype
-        self._plan = planned(weights, *sums.tolist())
+        weights = lists.weight_dtype
+        self._plan = plan_windows(weights, *sums.tolist())
         wide = np.dtype(np.int64 if weights.kind == "i" else np.float64)
         dtypes = [wide] if weights.kind == "i" else dict.fromkeys((weights, wide))
-        self._runs = [_Run(communicator, graph, self._lists, dtype) for dtype in dtypes]
-        for first in (True, False):  # one rank of each host compiles; the others load its code
-            if (communicator.host_rank == 0) == first:
-                self._runs[0].compile()
-            communicator.barrier()
+        self._hosts = [RankPathHost(lists, graph.partition, dtype) for dtype in dtypes]
+        super().__init__(communicator, graph, lambda: self._hosts[0])
+        self._agreed = np.zeros(5)
+        self._bytes_sent = 0
 
     @property
     def weight_dtype(self) -> np.dtype[Any]:
@@ -102,22 +102,12 @@ class RankPathSearch:
         """Search from a vertex (the caller's id). Raises `GraphError` if it is not in the graph."""
         source = check_vertex(source, self.graph.num_vertices)
         own = self.graph.searched_id(source)
-        self.communicator.barrier()
-        started = time.perf_counter()
-        for run in self._runs:
-            windows = run.search(own, self._plan)
-            if windows is not None:
-                break
-        assert windows is not None
-        parent = run.find_parents(own)
-        seconds = np.array([time.perf_counter() - started])
-        self.communicator.reduce_to_all(seconds, "max")
-        return self._restored(source, run.distances(), parent, float(seconds[0]), windows)
+        (windows, parent), seconds = self.timed(self._search, own)
+        return self._restored(source, parent, seconds, windows)
 
     def _restored(
         self,
         source: int,
-        found: npt.NDArray[np.float64],
         up: npt.NDArray[np.uint32],
         seconds: float,
         windows: list[RankWindow],
@@ -125,93 +115,39 @@ class RankPathSearch:
         from hetero_bfs.graph.kernels.old_ids import distances_by_old_ids, parents_by_old_ids
 
         numbers, part = self.graph.relabelling, self.graph.partition
-        distance = distances_by_old_ids(found, np.inf, numbers.new_of_old)
+        distance = distances_by_old_ids(self.host.own_distances(), np.inf, numbers.new_of_old)
         parent = parents_by_old_ids(up, numbers, np.uint32)
         if part.owner(source) == part.rank:  # sets the source even if it is isolated
             distance[source // part.ranks], parent[source // part.ranks] = 0.0, source
         return RankPaths(source, distance, parent, seconds, windows)
 
+    def _search(self, source: int | None) -> tuple[list[RankWindow], npt.NDArray[np.uint32]]:
+        """Return windows and parents; `source` is None if another rank owns the source.
 
-class _Run:
-    """A rank's arrays of searches whose distances have one type."""
-
-    def __init__(
-        self, communicator: Communicator, graph: RankGraph, lists: WeightedLists, dtype: Any
-    ) -> None:
-        self._communicator, self._part, self._lists = communicator, graph.partition, lists
-        self._dtype = np.dtype(dtype)
-        self._infinity = np.inf if self._dtype.kind == "f" else np.iinfo(self._dtype).max
-        self._agreed = np.zeros(5)
-        self._bytes_sent = 0
-
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        from hetero_bfs.algorithms.sssp.kernels.ranks_relax import INFINITY
-
-        own, columns = max(self._lists.num_vertices, 1), max(self._part.num_columns, 1)
-        window = np.zeros(2, self._dtype)
-        window[INFINITY] = self._infinity
-        lists, is_directed = self._lists, self._lists.graph.graph.directed
-        indptr, neighbours, weights = lists.forward
-        return {
-            "is_directed": int(is_directed),
-            "searched": lists.num_vertices,
-            "indptr": indptr,
-            "neighbours": neighbours,
-            "weights": weights,
-            **{f"backward_{name}": array for name, array in lists.backward._asdict().items()},
-            "backward_order": lists.backward_order,
-            "distance": aligned_empty(columns, self._dtype),
-            "relaxed": aligned_empty(own, self._dtype),
-            "position": aligned_empty(own, np.uint32),
-            "queue": aligned_empty(own, np.uint32),
-            "queued": aligned_empty(own, np.uint8),
-            "active": aligned_empty(own, np.uint32),
-            "listed": aligned_empty(own, np.uint8),
-            "outbox": aligned_empty(columns, np.uint32),
-            "noted": aligned_empty(columns, np.uint8),
-            "window": window,
-            "lowest": np.zeros(1, self._dtype),
-            "counts": np.zeros(8, np.int64),
-        }
-
-    @cached_property
-    def _arrays(self) -> Struct:
-        return Struct("RankPaths", self._fields)
-
-    def compile(self) -> None:
-        """Compile all phases by running a search that has no source and does not communicate."""
-        from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
-
-        arrays, words = self._arrays, np.empty(1, np.uint32)
-        none, counts = words[:0], np.zeros(1, np.int64)
-        loops.begin(arrays, -1)
-        loops.relax_active(arrays, self._infinity, False)
-        loops.relax_queue(arrays, False)
-        loops.take_outbox(arrays, self._fields["lowest"])
-        loops.take_in(arrays, none, self._fields["lowest"][:0])
-        loops.pull(arrays)
-        loops.adopt(arrays, words, words, 0)
-        loops.take_parents(arrays, words, none, none, counts, counts)
-
-    def search(self, source: int | None, plan: Plan) -> list[RankWindow] | None:
-        """Search; `source` is a number of this rank, or None if another rank owns the source.
-
-        Returns None on all ranks if the type has 32 bits and a distance exceeds it. Distances
-        beyond float64 are infinite.
+        Distances beyond float64 are infinite.
         """
+        for host in self._hosts:
+            self.host = host
+            windows = self._run(source)
+            if windows is not None:
+                return windows, self._find_parents(source)
+        raise AssertionError("a distance exceeds 64 bits")
+
+    def _run(self, source: int | None) -> list[RankWindow] | None:
+        """Search; None on all ranks if the type has 32 bits and a distance exceeds it."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
-        loops.begin(self._arrays, -1 if source is None else source)
+        host, plan = self.host, self._plan
+        loops.begin(host.struct, -1 if source is None else source)
         windows: list[RankWindow] = []
         strategy = plan.strategy
         lowest, _, left, unsettled, is_beyond = self._agree()
-        while lowest < self._infinity and not is_beyond:
+        while lowest < host.infinity and not is_beyond:
             start = lowest
-            is_full = strategy is Strategy.FULL
+            is_full = strategy is WindowStrategy.FULL
             end = self._end_of(start, plan.full_width if is_full else plan.prefix_width)
             clock = _Clock()
-            vertices, edges = loops.relax_active(self._arrays, end, is_full)
+            vertices, edges = loops.relax_active(host.struct, end, is_full)
             rounds, waiting = 0, 1.0
             while waiting:
                 clock.work_ended()
@@ -220,18 +156,20 @@ class _Run:
                 lowest, waiting, left, unsettled, is_beyond = self._agree()
                 clock.exchange_ended()
                 if waiting:
-                    more = loops.relax_queue(self._arrays, is_full)
+                    more = loops.relax_queue(host.struct, is_full)
                     vertices, edges = vertices + more[0], edges + more[1]
             windows.append(self._window(start, strategy.label, rounds, clock, vertices, edges))
-            if strategy is Strategy.PREFIX and left > unsettled:
-                strategy, clock = Strategy.FULL, _Clock()
+            if strategy is WindowStrategy.PREFIX and left > unsettled:
+                strategy, clock = WindowStrategy.FULL, _Clock()
                 self._give_distances()
                 clock.exchange_ended()
-                vertices, edges = loops.pull(self._arrays)
+                vertices, edges = loops.pull(host.struct)
                 clock.work_ended()
                 lowest, *_, is_beyond = self._agree()
                 clock.exchange_ended()
-                windows.append(self._window(start, Strategy.PULL.label, 1, clock, vertices, edges))
+                windows.append(
+                    self._window(start, WindowStrategy.PULL.label, 1, clock, vertices, edges)
+                )
         return None if is_beyond else windows
 
     def _window(
@@ -242,11 +180,12 @@ class _Run:
         return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
 
     def _end_of(self, start: float, width: float) -> Any:
-        if self._dtype.kind == "i":
-            return int(start + width) if start < _EXACT else self._infinity
+        dtype = self.host.dtype
+        if dtype.kind == "i":
+            return int(start + width) if start < _EXACT else self.host.infinity
         with np.errstate(over="ignore"):
-            end = self._dtype.type(start + width)
-        return end if end > start else self._dtype.type(np.inf)
+            end = dtype.type(start + width)
+        return end if end > start else dtype.type(np.inf)
 
     def _agree(self) -> list[float]:
         """Reduce the values by which ranks decide.
@@ -257,40 +196,41 @@ class _Run:
         """
         from hetero_bfs.algorithms.sssp.kernels.ranks_relax import LEFT, OVERFLOW, QUEUED, UNSETTLED
 
-        counts, agreed_on = self._fields["counts"], self._agreed
-        agreed_on[0] = -float(self._fields["lowest"][0])
-        agreed_on[1:] = counts[[QUEUED, LEFT, UNSETTLED, OVERFLOW]]
-        agreed_on[4] *= self._dtype.itemsize < 8
-        self._communicator.reduce_to_all(agreed_on, "max")
+        host, agreed_on = self.host, self._agreed
+        agreed_on[0] = -float(host.fields["lowest"][0])
+        agreed_on[1:] = host.fields["counts"][[QUEUED, LEFT, UNSETTLED, OVERFLOW]]
+        agreed_on[4] *= host.dtype.itemsize < 8
+        self.communicator.reduce_to_all(agreed_on, "max")
         lowest, *most = agreed_on.tolist()
         return [-lowest, *most]
 
     def _send(self) -> None:
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
-        if self._part.ranks == 1:
+        host, part = self.host, self.graph.partition
+        if part.ranks == 1:
             return
-        outbox = self._fields["outbox"]
-        messages = np.empty(int(self._fields["counts"][loops.OUTBOX]), self._dtype)
-        columns = outbox[: loops.take_outbox(self._arrays, messages)]
+        messages = np.empty(int(host.fields["counts"][loops.OUTBOX]), host.dtype)
+        columns = host.fields["outbox"][: loops.take_outbox(host.struct, messages)]
         self._bytes_sent += columns.nbytes + messages.nbytes
-        numbers, distances, _ = mail(self._communicator, self._part, columns, messages)
-        loops.take_in(self._arrays, numbers, distances)
+        numbers, distances, _ = mail(self.communicator, part, columns, messages)
+        loops.take_in(host.struct, numbers, distances)
 
     def _give_distances(self) -> None:
-        part, distance = self._part, self._fields["distance"]
+        part, distance = self.graph.partition, self.host.fields["distance"]
         mine = distance[: int(part.sizes[part.rank])]
-        self._communicator.gather_to_all(mine, distance, part.sizes, part.first_column)
+        self.communicator.gather_to_all(mine, distance, part.sizes, part.first_column)
         self._bytes_sent += mine.nbytes if part.ranks > 1 else 0
 
-    def find_parents(self, source: int | None) -> npt.NDArray[np.uint32]:
+    def _find_parents(self, source: int | None) -> npt.NDArray[np.uint32]:
         """Return the parent of each own vertex as a column; NO_VERTEX where not reached."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
         from hetero_bfs.algorithms.sssp.kernels.tree import nearer_parents
 
         self._give_distances()
-        communicator, part, fields = self._communicator, self._part, self._fields
-        parent, orphans = nearer_parents(self._lists, fields["distance"], self._infinity)
+        communicator, part, host = self.communicator, self.graph.partition, self.host
+        fields, arrays = host.fields, host.struct
+        parent, orphans = nearer_parents(self._lists, fields["distance"], host.infinity)
         if source is not None:
             parent[source] = source
             orphans -= 1
@@ -302,19 +242,13 @@ class _Run:
         fields["queue"][: reached.size] = reached
         count, numbers = reached.size, np.empty(part.num_columns, np.uint32)
         while waiting[0]:
-            outbox = loops.adopt(self._arrays, parent, numbers, count)
+            outbox = loops.adopt(arrays, parent, numbers, count)
             columns, parents = fields["outbox"][:outbox], numbers[:outbox]
             own, up, received = mail(communicator, part, columns, parents)
-            count = loops.take_parents(self._arrays, parent, own, up, received, part.first_column)
+            count = loops.take_parents(arrays, parent, own, up, received, part.first_column)
             waiting[0] = count
             communicator.reduce_to_all(waiting, "max")
         return parent
-
-    def distances(self) -> npt.NDArray[np.float64]:
-        mine = self._fields["distance"][: self._lists.num_vertices]
-        found: npt.NDArray[np.float64] = mine.astype(np.float64)
-        found[mine == self._infinity] = np.inf
-        return found
 
 
 class _Clock:

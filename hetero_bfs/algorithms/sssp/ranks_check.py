@@ -50,7 +50,7 @@ class RankPathValidator(HostTree):
         ends = 0
         if failure is None:
             far = self._share_paths(source, distance, parent)
-            failure = self._first(self._check_tree(source))
+            failure = self._first(self._check_tree())
         if failure is None:
             ends, found = self._check_edges(source, far)
             failure = self._first(found)
@@ -102,7 +102,7 @@ class RankPathValidator(HostTree):
         self._share_tree(source, parent, (far, distance))
         return far
 
-    def _check_tree(self, source: int) -> _Failure | None:
+    def _check_tree(self) -> _Failure | None:
         """Make check 5 of this rank's part of the vertices."""
         _, _, wrong = find_levels(self._parents, self._levels, self._begin, self._end)
         if wrong < 0:

@@ -18,6 +18,37 @@ from hetero_bfs.scheduling.trace import Traced
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
+MOST_RECORDS = 1 << 14
+"""Most records of a search; the last one sums up all windows that have none of their own."""
+
+
+class Windows(NamedTuple):
+    """The result of a search: distances in new ids, and a record per window (loop.py).
+
+    `distance` may be the executor's own array, which the next search overwrites. `streamed_bytes`
+    is the volume sent to a device that does not hold the neighbour lists.
+    """
+
+    distance: npt.NDArray[Any]
+    infinity: Any
+    records: npt.NDArray[np.float64]
+    streamed_bytes: int = 0
+
+
+class Unfinished(NamedTuple):
+    """A search that left a device between two windows, in new ids; the host continues it.
+
+    Distances below `start` are final. `waiting` has all vertices that wait for a later window, some
+    perhaps twice, and may have others. `distance` and `records` are as in `Windows`. `seconds` is
+    the time that it took to read `waiting`.
+    """
+
+    distance: npt.NDArray[Any]
+    start: Any
+    waiting: npt.NDArray[np.uint32]
+    records: npt.NDArray[np.float64]
+    seconds: float
+
 
 class WindowTrace(NamedTuple):
     """One step of a search.

@@ -96,7 +96,7 @@ class HostRun:
     """Name of the struct of arrays."""
 
     _module: ClassVar[str]
-    """Module of the kernels, whose `PHASES` threads run."""
+    """Module of the kernels. Threads run its `PHASES`, which loops of one thread lack."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -112,7 +112,7 @@ class HostRun:
 
     def _phases(self) -> Mapping[int, Any]:
         """Return the phases that a run may need, by task."""
-        phases: Mapping[int, Any] = self._kernels.PHASES
+        phases: Mapping[int, Any] = getattr(self._kernels, "PHASES", {})
         return phases
 
     def _link(self, struct: Any) -> None:

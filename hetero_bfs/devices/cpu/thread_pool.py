@@ -253,13 +253,13 @@ def shut_down(control):
 TASK, SIZE, ITEMS = JOB + 1, JOB + 2, JOB + 3
 """Words of a job after its number of chunks: the task, items per chunk, items in total."""
 
-_CHUNKS_PER_THREAD = 8
+CHUNKS_PER_THREAD = 8
 
 
 @njit(inline="always")
 def even_size(arrays, items, least):
     """Return the items per chunk, at least `least`, so that each thread gets several chunks."""
-    return max(least, -(-items // (_CHUNKS_PER_THREAD * arrays.threads)))
+    return max(least, -(-items // (CHUNKS_PER_THREAD * arrays.threads)))
 
 
 @njit(inline="always")

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
+from hetero_bfs.support.checks import MOST_EXACT
 from hetero_bfs.support.compiling import kernel
 
 SHORTEST_LINE = 4
@@ -23,7 +24,6 @@ _PLUS, _MINUS, _POINT, _SMALL_C, _SMALL_E, _BIG_E = (np.uint8(ord(c)) for c in "
 _TEN = np.uint8(10)
 
 _MOST_DIGITS = 18  # without leading zeros: any such number fits int64
-_MOST_EXACT = 1 << 53  # up to here float64 holds all integers
 _POWERS = np.array([float(10**k) for k in range(23)])  # the powers that float64 holds exactly
 _LARGEST_EXPONENT = 1 << 20  # far beyond float64's
 
@@ -223,7 +223,7 @@ def _read_number(text, at):
         return _WHOLE if within else _FRACTION, np.float64(signed), at
     value = np.float64(mantissa)
     if mantissa > 0:
-        if digits > _MOST_DIGITS or mantissa >= _MOST_EXACT or abs(power) >= _POWERS.size:
+        if digits > _MOST_DIGITS or mantissa >= MOST_EXACT or abs(power) >= _POWERS.size:
             return _HARD, 0.0, at
         value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
     return _FRACTION, -value if negative else value, at

@@ -59,7 +59,7 @@ _BLANK = r"\s+"
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Where a text's first line says that vertices and weights are.
 
     columns : positions of source, target and, if wanted, weight
@@ -89,7 +89,7 @@ def has_separators(text: str) -> bool:
     return len(text.split()) == 1 and _separator(text) != _BLANK
 
 
-def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Layout:
+def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> ColumnLayout:
     """Return the layout that the fields of a first line and the wanted columns give."""
     row = _lower(row)
     count = 3 if wanted.weighted else 2
@@ -103,9 +103,9 @@ def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Lay
                 f"the columns are {', '.join(row)}"
             )
         is_header = not numbers or _is_header(row)
-        return Layout(separator, tuple(columns[:count]), is_header)
+        return ColumnLayout(separator, tuple(columns[:count]), is_header)
     if not _is_header(row):
-        return Layout(separator, (0, 1, 2)[:count], False)
+        return ColumnLayout(separator, (0, 1, 2)[:count], False)
     found = [_first_of(_SOURCES, row), _first_of(_TARGETS, row)]
     if wanted.weighted:
         rest = [i for i in range(len(row)) if i not in found]
@@ -117,7 +117,7 @@ def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Lay
                 f"{', '.join(row)}"
             )
         found += of_weights
-    return Layout(separator, tuple(found), True)
+    return ColumnLayout(separator, tuple(found), True)
 
 
 def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
@@ -222,7 +222,7 @@ def _read_vertices_beside(file: GraphFile, wanted: Wanted, dtype: type | None) -
 
 def _frames(
     file: GraphFile, wanted: Wanted, dtype: type | None
-) -> Iterator[tuple[Layout, pandas.DataFrame]]:
+) -> Iterator[tuple[ColumnLayout, pandas.DataFrame]]:
     """Yield the lines after the header in parts; none if there is no line at all."""
     import pandas
 
@@ -268,7 +268,7 @@ def _frames(
 class _DataLines(io.RawIOBase):
     """The rest of a file without comments, in blocks of whole lines."""
 
-    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: Layout) -> None:
+    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: ColumnLayout) -> None:
         self._blocks = blocks_of_lines(handle)
         self._block = memoryview(b"")
         self._file = file
@@ -303,7 +303,10 @@ def _all_lines(file: GraphFile) -> Iterator[Line]:
 
 
 def _raise_first_wrong(
-    file: GraphFile, layout: Layout, wanted: Wanted, reason: str = "an edge is not as expected"
+    file: GraphFile,
+    layout: ColumnLayout,
+    wanted: Wanted,
+    reason: str = "an edge is not as expected",
 ) -> None:
     """Raise `GraphFileError` for the first line that cannot be an edge, or else for a reason."""
     ids = ids_that_fit()
@@ -324,7 +327,9 @@ def _raise_first_wrong(
     raise GraphFileError(f"{file}: {reason}; correct the file")
 
 
-def _weights_of(column: Any, file: GraphFile, layout: Layout, wanted: Wanted) -> npt.NDArray[Any]:
+def _weights_of(
+    column: Any, file: GraphFile, layout: ColumnLayout, wanted: Wanted
+) -> npt.NDArray[Any]:
     try:
         values = column.to_numpy() if column.dtype.kind in "iuf" else column.to_numpy(np.float64)
     except ValueError:

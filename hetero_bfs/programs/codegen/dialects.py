@@ -22,9 +22,9 @@ C_TYPES = {
 }  # fmt: skip
 
 HOST_MESSAGES = "arrays, active, v, begin, count, back_begin, back_count"
-"""What a function needs to go through the messages to vertex v. There are `count` places of
-messages from entry `begin` of the list of incoming edges, then `back_count` ones of messages
-against edges, from entry `back_begin` of the list of outgoing edges."""
+"""Arguments of a function that goes through the messages to vertex v. First come `count` edges of
+the list of incoming edges, from entry `begin`. Then come `back_count` edges of the list of outgoing
+edges, from entry `back_begin`, for messages against edges."""
 
 _NAMED = {
     "//": "floor_divide", "%": "modulo", "<<": "shift_left", ">>": "shift_right",

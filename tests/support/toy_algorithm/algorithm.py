@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from hetero_bfs.algorithms.base import Analysis, Ran, Request
+from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.scheduling.trace import numbered
 from hetero_bfs.support.checks import check_integer
@@ -37,7 +37,7 @@ class BusyRuns(Analysis[BusyNeighbours]):
         return BusyNeighbours(count, ran.seconds, traces, found.streamed_bytes)
 
     @classmethod
-    def by_ranks(cls, engine: Any, least: int) -> BusyNeighbours:
+    def by_ranks(cls, engine: RankedGraph, least: int) -> BusyNeighbours:
         result = engine.run(Busy(), RunOptions(max_iterations=1), least=least)
         return BusyNeighbours(result.gathered("count"), result.seconds, result.traces)
 

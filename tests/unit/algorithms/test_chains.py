@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.sssp.host import ChainSearch
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.graph.weighted_lists import Plan, Strategy
+from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
 
 
 def graph_of(pairs, vertices: int, weights, directed: bool = False) -> EdgeList:
@@ -47,7 +47,7 @@ SHAPES = {
 }
 
 
-def searches_of(edges: EdgeList, threads: int = 1, plan: Plan | None = None) -> PathSearches:
+def searches_of(edges: EdgeList, threads: int = 1, plan: WindowPlan | None = None) -> PathSearches:
     with mock.patch.object(host, "_LEAST_EDGES", 0):
         return PathSearches(build_search_graph(edges), threads, plan=plan)
 
@@ -86,13 +86,13 @@ def test_any_graph_of_few_edges(seed, vertices):
         confirm_all(edges, searches)
 
 
-@pytest.mark.parametrize("strategy", [Strategy.PREFIX, Strategy.FULL])
+@pytest.mark.parametrize("strategy", [WindowStrategy.PREFIX, WindowStrategy.FULL])
 def test_a_given_plan_replaces_that_of_the_graph(strategy):
     edges = graph_of(
         SHAPES["three tails"], 41, np.arange(len(SHAPES["three tails"]), dtype=np.int32)
     )
-    with searches_of(edges, plan=Plan(strategy, 2.0, 5.0)) as searches:
-        assert isinstance(searches.host, ChainSearch) == (strategy is Strategy.FULL)
+    with searches_of(edges, plan=WindowPlan(strategy, 2.0, 5.0)) as searches:
+        assert isinstance(searches.host, ChainSearch) == (strategy is WindowStrategy.FULL)
         confirm_all(edges, searches)
         assert searches.run(5).traces[0].strategy == strategy.label
 
@@ -102,7 +102,7 @@ def test_no_plan_begins_with_a_pull():
         SHAPES["three tails"], 41, np.arange(len(SHAPES["three tails"]), dtype=np.int32)
     )
     with pytest.raises(ArgumentError, match=r"plan\.strategy is PULL, which only follows PREFIX"):
-        searches_of(edges, plan=Plan(Strategy.PULL, 2.0, 5.0))
+        searches_of(edges, plan=WindowPlan(WindowStrategy.PULL, 2.0, 5.0))
 
 
 def test_several_threads_fill_in_the_distances_of_a_large_graph(many_threads):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, MAX_PARTS, partition_edges
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, MAX_PARTS, cut_edges
 from hetero_bfs.errors import DeviceError
 
 SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))
@@ -18,7 +18,7 @@ SIZES = st.one_of(st.integers(0, 300), st.integers(0, 2**40))
 def test_parts_cover_all_edges_within_the_limit(num_edges, data):
     enough = max(2 * EDGE_BYTES * -(-num_edges // MAX_PARTS), 4)
     limit = data.draw(st.integers(enough, 8 * enough + 100))
-    partition = partition_edges(num_edges, limit)
+    partition = cut_edges(num_edges, limit)
     parts = partition.parts
     assert 1 <= len(parts) <= MAX_PARTS
     assert [part.start for part in parts] == [i << partition.shift for i in range(len(parts))]
@@ -32,30 +32,30 @@ def test_too_many_parts_name_the_smallest_limit(num_edges, limit):
     largest_part = 1 << ((limit // EDGE_BYTES).bit_length() - 1)
     assume(num_edges > MAX_PARTS * largest_part)
     with pytest.raises(DeviceError) as caught:
-        partition_edges(num_edges, limit)
+        cut_edges(num_edges, limit)
     named = int(re.search(r"allow at least (\d+) bytes \(max_alloc_bytes\)", str(caught.value))[1])
     assert named > limit
-    assert len(partition_edges(num_edges, named).parts) <= MAX_PARTS
+    assert len(cut_edges(num_edges, named).parts) <= MAX_PARTS
     assert str(num_edges * EDGE_BYTES) in str(caught.value)
     with pytest.raises(DeviceError):
-        partition_edges(num_edges, named - 1)
+        cut_edges(num_edges, named - 1)
 
 
 def test_examples():
-    assert partition_edges(0, 4).parts == [slice(0, 0)]
-    assert partition_edges(5, 8).parts == [slice(0, 2), slice(2, 4), slice(4, 5)]
-    assert partition_edges(5, 15) == partition_edges(5, 8)
-    assert partition_edges(32, 4).shift == 0
-    assert len(partition_edges(32, 4).parts) == 32
-    assert len(partition_edges(4, 2**31).parts) == 1
+    assert cut_edges(0, 4).parts == [slice(0, 0)]
+    assert cut_edges(5, 8).parts == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert cut_edges(5, 15) == cut_edges(5, 8)
+    assert cut_edges(32, 4).shift == 0
+    assert len(cut_edges(32, 4).parts) == 32
+    assert len(cut_edges(4, 2**31).parts) == 1
 
 
 @pytest.mark.parametrize("limit", [3, 0, -1])
 def test_limits_below_one_edge(limit):
     with pytest.raises(DeviceError, match=f"a limit of {limit} bytes is below one edge"):
-        partition_edges(10, limit)
+        cut_edges(10, limit)
 
 
 def test_one_part_too_many():
     with pytest.raises(DeviceError, match="into 33 parts, more than the 32"):
-        partition_edges(33, 4)
+        cut_edges(33, 4)

@@ -11,7 +11,7 @@ from cli_runs import one_line, run
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank import result
-from hetero_bfs.algorithms.pagerank.check import RankCheck
+from hetero_bfs.algorithms.pagerank.check import PageRankCheck
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_wrong_usage(graph, extra):
 
 
 def test_a_wrong_result_is_a_failure(graph, monkeypatch, capsys):
-    wrong = RankCheck(False, "another step changes the ranks", 1.0)
+    wrong = PageRankCheck(False, "another step changes the ranks", 1.0)
     monkeypatch.setattr(result, "check_pagerank", lambda *_: wrong)
     assert run("pagerank", graph) == 1
     assert "another step changes the ranks" in one_line(capsys)

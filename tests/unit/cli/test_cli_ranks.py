@@ -57,8 +57,8 @@ def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
         (["--decision-interval", "2"], "--decision-interval needs a single process"),
         (["--no-correction"], "--no-correction needs a single process"),
         (["--mask", "m.txt"], "--mask needs a single process"),
-        (["--target", "3"], "leave out further sources, depth_limit, target"),
-        (["--source", "3"], "leave out further sources, depth_limit, target"),
+        (["--target", "3"], "--target needs a single process"),
+        (["--source", "3"], "--source needs a single process"),
     ],
 )
 def test_what_ranks_refuse(made, on_ranks, capsys, options, words):

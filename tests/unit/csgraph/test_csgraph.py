@@ -207,7 +207,7 @@ def test_what_is_left_to_scipy():
 
 
 def test_scipys_own_tests_pass():
-    suite = TOP / "tests" / "scipy_suite.py"
+    suite = TOP / "tests" / "support" / "scipy_suite.py"
     ran = subprocess.run([sys.executable, suite], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-2000:]
 

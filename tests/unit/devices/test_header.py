@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.bfs import heads
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.colouring.device import StreamedColouring
 from hetero_bfs.algorithms.components.device import StreamedComponents
-from hetero_bfs.algorithms.pagerank.device import DeviceRanks
+from hetero_bfs.algorithms.pagerank.device import DevicePageRank
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.built_programs import SHARED, header
 from hetero_bfs.programs.device_sweeps import StreamedSweeps
@@ -29,7 +29,7 @@ TABLES = (
     heads.OPENCL,
 )
 RUNS = (
-    DeviceRanks, DeviceSearch, StreamedColouring, StreamedComponents,
+    DevicePageRank, DeviceSearch, StreamedColouring, StreamedComponents,
     StreamedProgram, StreamedSweeps,
 )  # fmt: skip
 

@@ -205,7 +205,7 @@ from hetero_bfs.cli.main import main
 from hetero_bfs.algorithms import base
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.scheduling import run_chooser
-base._why_no_device = lambda *_: None
+base.why_no_device = lambda *_: None
 run_chooser.run_costs = lambda *_: {}
 base.RunChooser.choose = lambda chooser, **_: run_chooser.RunChoice("device", {}, "")
 verdicts._TIMEOUT_SECONDS = float(sys.argv.pop(1))

@@ -369,12 +369,3 @@ def test_a_sensor_that_stands_still_is_as_coarse_as_it_may_be(clock, error):
 
     meter = SensorMeter("still", "device", read, 0.1)
     assert meter.period_seconds() == 0.1
-
-
-def test_a_watched_counter_tells_of_its_update(clock):
-    meter = SensorMeter("counter", "device", lambda: clock.now // 0.1, 0.1)
-    updated = meter.watch()
-    assert not updated()
-    clock.now += 0.1
-    assert updated()
-    assert SensorMeter("power", "device", lambda: 1.0, 0.1, power=True).watch() is None

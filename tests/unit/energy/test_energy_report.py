@@ -25,9 +25,6 @@ class FakeMeter:
         self.powers, self.resolution_seconds = [idle, busy], resolution_seconds
         self.running = False
 
-    def watch(self):
-        return None
-
     def start(self):
         self.running, self.begin = True, self.clock.now
 

@@ -24,7 +24,7 @@ from toy_algorithm.algorithm import BusyRuns
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.base import Runs, open_analysis
-from hetero_bfs.algorithms.table import Algorithms, Output, Row, rows
+from hetero_bfs.algorithms.table import Algorithms, ResultOption, Row, rows
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.io.registry import write
@@ -42,7 +42,7 @@ ROW = Row(
     help="count the neighbours that have many edges",
     description="Count the neighbours of each vertex that have many edges.",
     options={"least": "edges of a busy vertex (default %(default)s)"},
-    outputs={"out": Output("count", "write counts (NumPy .npy, int32)")},
+    outputs={"out": ResultOption("count", "write counts (NumPy .npy, int32)")},
     on_ranks=True,
 )
 LEAST = 3
@@ -207,7 +207,9 @@ def test_a_row_fits_its_folder(name):
 
 def test_ranks_refuse_what_they_cannot_run():
     edges = nasty("star")
-    with pytest.raises(AgreedError, match="colouring needs a single process"):
+    with pytest.raises(
+        AgreedError, match="a single process must run colouring; start without mpirun"
+    ):
         run_ranks(2, lambda c: RankEngine(None if c.rank else edges, c).colour())
 
 

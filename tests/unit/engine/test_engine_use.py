@@ -208,5 +208,11 @@ def test_calls_of_searches_take_devices_and_threads(call):
     assert call(EDGES, sources, device="cpu", threads=1).level.size == EDGES.num_vertices
     with pytest.raises(ArgumentError, match="threads is 0"):
         call(EDGES, sources, threads=0)
-    with pytest.raises(ArgumentError, match=r"stands alone|run on the CPU"):
-        call(EDGES, sources, device="0,cpu")
+    assert call(EDGES, sources, device=" CPU ").level.size == EDGES.num_vertices
+    for wrong, problem in (("0,cpu", "stands alone"), (7, "device is 7"), (" ", "device is ' '")):
+        with pytest.raises(ArgumentError, match=problem):
+            call(EDGES, sources, device=wrong)
+
+
+def test_the_usual_device_is_refused_by_none():
+    assert hb.bfs_many(EDGES, [0], device="auto", threads=1).reached.size == 1

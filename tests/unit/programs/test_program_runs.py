@@ -349,7 +349,7 @@ def test_options_and_results_are_told_from_parameters_and_fields():
             runs.run(Labels(), {"max_iterations": 3}, hb.RunOptions())
         with pytest.raises(ArgumentError, match="options holds options, which are not a parameter"):
             runs.run(Labels(), {"options": hb.RunOptions()}, hb.RunOptions())
-        with pytest.raises(hb.ProgramError, match="something else of the name 'seconds'; rename"):
+        with pytest.raises(hb.ProgramError, match="'seconds' is a name that results use"):
             runs.run(program, {}, hb.RunOptions())
 
 

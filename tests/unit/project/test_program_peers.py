@@ -13,9 +13,9 @@ from benchmarks.programs import __main__ as programs
 from benchmarks.programs import peers
 from benchmarks.programs.contest import Contest
 from benchmarks.programs.cugraph import CuGraph
-from hetero_bfs.algorithms.pagerank.host import RankSettings
+from hetero_bfs.algorithms.pagerank.host import PageRankSettings
 
-SETTINGS = RankSettings(0.85, 1e-9, 500)
+SETTINGS = PageRankSettings(0.85, 1e-9, 500)
 OPTIONS = argparse.Namespace(threads=2)
 HURT = {
     "one vertex": edge_list([], 1),

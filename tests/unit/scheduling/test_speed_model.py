@@ -9,7 +9,7 @@ import pytest
 from made_devices import CPU
 from made_models import model_json, ship
 
-from hetero_bfs.devices.machine import NO_DEVICE, SMALL_VERTICES, Tuning
+from hetero_bfs.devices.machine import DEVICELESS, SMALL_VERTICES, Tuning
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.model_files import (
@@ -371,7 +371,7 @@ def test_shipped_models_are_usable(monkeypatch):
     monkeypatch.setenv(MODELS_VARIABLE, "/nowhere")
     for model in model_files.shipped_models():
         host, device = model.name.split("__")
-        has_device = device != NO_DEVICE
+        has_device = device != DEVICELESS
         assert find_model(host, device if has_device else None) == model
         for name in (s.name for s in available(has_device)):
             assert name in model.learned

@@ -10,7 +10,7 @@ import pytest
 from study_runs import TINY, study
 
 from hetero_bfs.study import run
-from hetero_bfs.study.page import Part, Section, page
+from hetero_bfs.study.page import Section, SectionResult, page
 from hetero_bfs.support.files import replacing
 
 
@@ -251,7 +251,7 @@ def test_a_wrong_result_is_never_timed(tmp_path, monkeypatch, capsys):
 
 def test_names_are_escaped_on_the_page():
     section = Section("n", "a < b", "read", (), str)
-    part = Part(section, "f & g", "c<d", pd.DataFrame({"x<y": ["<b>"]}), "<svg/>")
+    part = SectionResult(section, "f & g", "c<d", pd.DataFrame({"x<y": ["<b>"]}), "<svg/>")
     text = page("t<i>", "m&m", [part], ["<script>"], "f<g")
     assert "<script>" not in text
     assert "&lt;b&gt;" in text

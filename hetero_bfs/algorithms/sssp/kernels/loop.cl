@@ -16,7 +16,7 @@
  *     LISTED          entries of the list of active vertices
  *     ROUND, NUMBER, WINDOW       numbers of the step that queues vertices, the step, the window
  *     UNSETTLED       edges of vertices that have not relaxed any
- *     EDGES, LEFT, VERTICES, STEPS    sums of the window
+ *     EDGES, LEFT, VERTICES, ROUNDS   sums of the window
  *     ROWS, BEGAN     records written; the clock when the window began, in nanoseconds
  *     BEYOND          whether a distance exceeded the type
  *     LOST            nanoseconds that windows lost here, by prediction (run_chooser.py)
@@ -47,7 +47,7 @@ static void open_window(BITS start, WEIGHT width, __local long *now)
     const BITS end = behind(start, width);
     now[START] = start;
     now[END] = end > start ? end : INFINITE; /* infinite if the type cannot hold the width */
-    now[EDGES] = now[LEFT] = now[VERTICES] = now[STEPS] = 0;
+    now[EDGES] = now[LEFT] = now[VERTICES] = now[ROUNDS] = 0;
 }
 
 /* Fill the arrays and the first `now`. */
@@ -87,7 +87,7 @@ static void record(long strategy, __local long *now, __global long *records, uin
         const long row = min(now[ROWS], (long)most - 1);
         __global long *to = records + row * RECORD_WIDTH;
         const bool adds = row < now[ROWS];
-        const long values[] = {now[VERTICES], now[EDGES], now[STEPS], clock - now[BEGAN]};
+        const long values[] = {now[VERTICES], now[EDGES], now[ROUNDS], clock - now[BEGAN]};
         if (!adds) {
             to[0] = now[START];
             to[1] = strategy;
@@ -97,14 +97,14 @@ static void record(long strategy, __local long *now, __global long *records, uin
     }
     now[ROWS]++;
     now[BEGAN] = clock;
-    now[EDGES] = now[VERTICES] = now[STEPS] = 0;
+    now[EDGES] = now[VERTICES] = now[ROUNDS] = 0;
 }
 
 /* Add what a window lost here: its predicted nanoseconds, minus those on the host (run_chooser.py). All
  * work-groups compute the same, so they leave together. */
 static void note_loss(float step_cost, float window_cost, float edge_cost, __local long *now)
 {
-    const float here = step_cost * now[STEPS], there = window_cost + edge_cost * now[EDGES];
+    const float here = step_cost * now[ROUNDS], there = window_cost + edge_cost * now[EDGES];
     now[LOST] = max(now[LOST] + (long)(here - there), 0L);
 }
 
@@ -148,14 +148,14 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, float s
         now[STEP] = PULL_LISTS;
     } else if (done == PULL_LISTS) {
         now[VERTICES] = now[LISTED];
-        now[STEPS] = 1;
+        now[ROUNDS] = 1;
         record(PULL, now, records, most_records);
         next_window(lowest, prefix_width, full_width, edge_cost, leaving_cost, now);
     } else {
         now[LEFT] += step[LEFT_OVER];
         now[UNSETTLED] -= step[FRESH];
         now[VERTICES] += done == SELECT ? 0 : now[COUNT];
-        now[STEPS] += done == RELAX;
+        now[ROUNDS] += done == RELAX;
         now[QUEUE_SIDE] ^= 1;
         now[COUNT] = step[NEXT];
         if (now[COUNT]) {

@@ -17,16 +17,16 @@ from hetero_bfs.algorithms.sssp.kernels.phases import (
     settle,
 )
 from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, push_item, share
-from hetero_bfs.graph.weighted_lists import Strategy
+from hetero_bfs.scheduling.window_plan import WindowStrategy
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
-STARTS_AT, STRATEGY, VERTICES, EDGES, STEPS, SECONDS = range(6)
-"""Columns of a record; STARTS_AT is the start of the window, STEPS counts queues."""
+STARTS_AT, STRATEGY, VERTICES, EDGES, ROUNDS, SECONDS = range(6)
+"""Columns of a record; STARTS_AT is the start of the window, ROUNDS counts queues."""
 
 RECORD_WIDTH = 6
 
-PREFIX, FULL, PULL = int(Strategy.PREFIX), int(Strategy.FULL), int(Strategy.PULL)
+PREFIX, FULL, PULL = int(WindowStrategy.PREFIX), int(WindowStrategy.FULL), int(WindowStrategy.PULL)
 
 PLANNED_BUCKETS = 8
 """Buckets of a window of the planned width, which is the first width after a pull."""
@@ -40,7 +40,7 @@ _RESET, _RELAX_ACTIVE, _RELAX_QUEUE, _FIND_UNSETTLED, _PULL, _SETTLE, _FIND_WAIT
 )
 
 _LEAST_VERTICES = 1 << 12  # vertices of a chunk
-_LEAST_SHARE = 32  # items of the far pile that make a thread worthwhile
+_LEAST_ITEMS = 32  # of the far pile that make a thread worthwhile
 _FOUND_FROM_ONE = 16  # vertices of the last window that make as much work as an item of the pile
 _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
 
@@ -93,7 +93,7 @@ def _next_round(control, arrays, task, blocks):
 
 
 @kernel(counted=False, inner=True)
-def _turn_list(control, arrays):
+def _switch_lists(control, arrays):
     """Switch to the written list: of active vertices, or the far pile."""
     control[phases.ACTIVE] = 1 - control[phases.ACTIVE]
     control[phases.LISTED_BLOCKS], control[phases.LISTED] = close_list(
@@ -107,7 +107,7 @@ def _relax_window(control, arrays):
 
     Returns vertices and edges relaxed, edges left, edges of new vertices, and the number of queues.
     """
-    vertices, steps = control[phases.LISTED], 0
+    vertices, rounds = control[phases.LISTED], 0
     (scanned, left, fresh), (blocks, queued) = _next_round(
         control, arrays, _RELAX_ACTIVE, control[phases.LISTED_BLOCKS]
     )
@@ -117,9 +117,9 @@ def _relax_window(control, arrays):
         scanned += more[0]
         left += more[1]
         fresh += more[2]
-        steps += 1
-    _turn_list(control, arrays)
-    return vertices, scanned, left, fresh, steps
+        rounds += 1
+    _switch_lists(control, arrays)
+    return vertices, scanned, left, fresh, rounds
 
 
 @njit(inline="always")
@@ -137,13 +137,13 @@ def _settle_window(control, arrays, n, before):
     part than the far pile keeps busy: they can get vertices that the others find.
     """
     worth = max(control[phases.LISTED], before // _FOUND_FROM_ONE)
-    parts = min(arrays.threads, -(-worth // _LEAST_SHARE))
+    parts = min(arrays.threads, -(-worth // _LEAST_ITEMS))
     scanned, vertices, _ = share(control, arrays, _SETTLE, parts, 1)
-    _turn_list(control, arrays)
+    _switch_lists(control, arrays)
     if arrays.counters[phases.DROPPED, 0]:
         _empty_pool(arrays)
         share(control, arrays, _FIND_WAITING, n, even_size(arrays, n, _LEAST_VERTICES))
-        _turn_list(control, arrays)
+        _switch_lists(control, arrays)
     return vertices, scanned
 
 
@@ -174,7 +174,7 @@ def _begin(control, arrays, source):
     arrays.distance[source] = 0
     arrays.listed[source] = phases.ON
     arrays.cursor[0, phases.KEPT] = push_item(arrays, phases.KEPT, arrays.active[1], 0, source, 0)
-    _turn_list(control, arrays)
+    _switch_lists(control, arrays)
 
 
 @njit(inline="always")
@@ -201,7 +201,7 @@ def _go_on(control, arrays, source, waiting, start):
             arrays.relaxed[v] = -1
             at = push_item(arrays, phases.KEPT, arrays.active[1], at, v, 0)
     arrays.cursor[0, phases.KEPT] = at
-    _turn_list(control, arrays)
+    _switch_lists(control, arrays)
 
 
 @kernel(counted=False)
@@ -215,7 +215,7 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
     window and each pull; the last row sums up all that do not fit.
 
     A strategy relaxes the edges of an open window, and notes in `lowest` whatever waits beyond it.
-    After it has written the list of active vertices, that is turned.
+    It writes one list of active vertices; `_switch_lists` makes that the list to read.
 
     Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
@@ -227,25 +227,25 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
     unsettled_edges = np.int64(arrays.neighbours.size)
     vertices = phases.ZERO
     while start < arrays.window[phases.INFINITY] and not _is_beyond(arrays):
-        began, left, steps = clock_seconds(), phases.ZERO, 1
+        began, left, rounds = clock_seconds(), phases.ZERO, 1
         _open_window(arrays, start, widths[1] * buckets if strategy == FULL else widths[0])
         if strategy == FULL:
             control[phases.BUCKETS] = buckets
             vertices, scanned = _settle_window(control, arrays, n, vertices)
             buckets = _next_buckets(buckets, vertices, arrays.threads)
         else:
-            vertices, scanned, left, fresh, steps = _relax_window(control, arrays)
+            vertices, scanned, left, fresh, rounds = _relax_window(control, arrays)
             unsettled_edges -= fresh
         ended = clock_seconds()
-        rows = _record(records, rows, start, strategy, vertices, scanned, steps, ended - began)
+        rows = _record(records, rows, start, strategy, vertices, scanned, rounds, ended - began)
         if strategy == PREFIX and left > unsettled_edges:
             strategy, buckets = FULL, PLANNED_BUCKETS
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
-            _turn_list(control, arrays)
+            _switch_lists(control, arrays)
             _forget_lowest(arrays)
             unsettled = control[phases.LISTED]
             scanned, _, _ = share(control, arrays, _PULL, control[phases.LISTED_BLOCKS], 1)
-            _turn_list(control, arrays)
+            _switch_lists(control, arrays)
             began, ended = ended, clock_seconds()
             rows = _record(records, rows, start, PULL, unsettled, scanned, 1, ended - began)
         start = _least_waiting(arrays)
@@ -255,7 +255,7 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
 
 
 @njit(inline="always")
-def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
+def _record(records, rows, start, strategy, vertices, edges, rounds, seconds):
     """Fill the next record, or add to the last one if all are full; return the number filled."""
     row = min(rows, records.shape[0] - 1)
     record = records[row]
@@ -264,7 +264,7 @@ def _record(records, rows, start, strategy, vertices, edges, steps, seconds):
         record[STARTS_AT], record[STRATEGY] = start, strategy
     record[VERTICES] += vertices
     record[EDGES] += edges
-    record[STEPS] += steps
+    record[ROUNDS] += rounds
     record[SECONDS] += seconds
     return row + 1
 

@@ -33,8 +33,8 @@ State (n vertices; D is int32, int64, float32 or float64):
     window      D (8,)          START, END, INFINITY
     lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
-    counters    int64 (7, 8)    number of blocks of the written lists, QUEUED and KEPT; OVERFLOW;
-                                those of buckets; each on its own cache line
+    counters    int64 (NUM_COUNTERS, 8)  number of blocks of the written lists, QUEUED and KEPT;
+                                OVERFLOW; those of buckets; each on its own cache line
 
 A list is an array of blocks of BLOCK items. A thread writes into its own blocks. In the next phase
 it gets them first (thread_pool.py), since their vertices are in its cache.
@@ -62,7 +62,8 @@ from hetero_bfs.support.intrinsics import (
 )
 from hetero_bfs.support.parallel import part_of
 
-QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(7)
+NUM_COUNTERS = 7
+QUEUED, KEPT, OVERFLOW, TAKEN, DROPPED, BUSY, IDLE = range(NUM_COUNTERS)
 """Counters: the lists by number (thread_pool.py), whether a distance exceeded the type, and those
 of buckets."""
 

@@ -1,6 +1,6 @@
 """Run NetworkX's own tests of the functions that the backend has, each graph converted to it.
 
-    python tests/networkx_suite.py
+    python tests/support/networkx_suite.py
 
 What the backend cannot run falls back to NetworkX. The status is 1 if a test fails, or if fewer
 tests than expected reached the backend, more were skipped, or a function was never called.

@@ -1,6 +1,6 @@
 """Run SciPy's own tests of the functions that `hetero_bfs.csgraph` has, with these in their place.
 
-    python tests/scipy_suite.py
+    python tests/support/scipy_suite.py
 
 The status is 1 if a test fails, or if the functions were called less often than expected.
 """

@@ -1,0 +1,102 @@
+"""What several ranks refuse, and why: one table for commands and for Python.
+
+A row names an argument of Python, which is also the name under which a command keeps its option. So
+a message is the same for both, but for the name (`setting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.support.messages import setting
+
+
+class Refusal(NamedTuple):
+    """Whether several ranks refuse a value of an argument, and what they do instead."""
+
+    refuses: Callable[[Any], bool]
+    why: str
+
+
+Refusals = Mapping[str, Refusal]
+
+
+def _unless(*values: object) -> Callable[[Any], bool]:
+    return lambda given: given not in values
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None
+
+
+def _has_several(sources: Any) -> bool:
+    return isinstance(sources, list | tuple) and len(set(sources)) > 1
+
+
+_WHOLE = "several ranks search from one vertex, without limits, for all parents"
+_ON_CPU = "several ranks run programs on the CPU"
+_ON_DEVICE = "a rank's part of the graph lies whole on its device"
+_NUMBERS = "rank 0 reads vertex numbers, in a file's usual columns"
+
+_DEVICE = Refusal(
+    _unless(None, NO_DEVICE), "on several ranks only graph500's breadth-first search uses devices"
+)
+
+_ENGINE = {
+    "order": Refusal(_unless("auto", "degree"), "each rank orders its vertices by degree"),
+    "correction": Refusal(_unless(True), "each rank corrects its predictions"),
+    "decision_interval": Refusal(_unless(1), "ranks decide at each level"),
+    "max_alloc_bytes": Refusal(_is_given, _ON_DEVICE),
+    "device_memory_bytes": Refusal(_is_given, _ON_DEVICE),
+}
+
+GRAPH500: Refusals = {
+    "selector": Refusal(
+        lambda name: name in ("daga", "yasui", "zhang"), "daga, yasui and zhang know no other ranks"
+    ),
+    "power_log": Refusal(_is_given, "energy is measured of one process"),
+    **_ENGINE,
+}
+"""Options of the benchmark and of its engine."""
+
+GRAPH500_SSSP: Refusals = {"device": _DEVICE, **GRAPH500}
+
+ALGORITHMS: Refusals = {
+    "selector": Refusal(_unless("auto"), "on several ranks only graph500 has other selectors"),
+    "device": _DEVICE,
+    **_ENGINE,
+    "threads": Refusal(_unless(None, 1), "the ranks of a host share its cores"),
+    "renumber": Refusal(_unless(False), _NUMBERS),
+    "columns": Refusal(_is_given, _NUMBERS),
+    "source": Refusal(_has_several, _WHOLE),
+    "depth_limit": Refusal(_is_given, _WHOLE),
+    "target": Refusal(_is_given, _WHOLE),
+    "mask": Refusal(_is_given, _WHOLE),
+    "want": Refusal(_unless("parents"), _WHOLE),
+}
+"""Arguments of algorithms, and further options of their commands."""
+
+PROGRAMS: Refusals = {
+    "mode": Refusal(_unless("synchronous"), 'several ranks run programs in mode "synchronous"'),
+    "place": Refusal(_unless("auto", "cpu"), _ON_CPU),
+    "schedule": Refusal(
+        lambda names: any(name.startswith("device") for name in names or ()), _ON_CPU
+    ),
+}
+"""Options of a vertex program's run."""
+
+
+def of_one_process(what: str) -> str:
+    return f"a single process must run {what}; start without mpirun"
+
+
+def refuse(rows: Refusals, given: Mapping[str, Any]) -> None:
+    """Raise `AgreedError` for an argument that several ranks refuse; all ranks have the same."""
+    for name, row in rows.items():
+        if name in given and row.refuses(given[name]):
+            raise AgreedError(
+                f"{setting(name)} needs a single process: {row.why}; start without mpirun"
+            )

@@ -1,0 +1,124 @@
+"""The life of a run on all ranks: who compiles first, who fails, and the seconds of all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphs import nasty
+
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
+from hetero_bfs.algorithms.sssp.kernels import ranks_relax
+from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
+from hetero_bfs.errors import AgreedError, DeviceError
+from hetero_bfs.programs.ranks import RankProgram
+from hetero_bfs.ranks.communicator import run_ranks
+from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.rank_run import RankRun, prepare_on_all, slowest, usual_threads
+
+
+class Host:
+    """A host's run that notes when it was prepared, or cannot be."""
+
+    def __init__(self, rank: int, log: list[int], fails: bool = False) -> None:
+        self.rank, self.log, self.fails, self.is_open = rank, log, fails, True
+
+    def prepare(self) -> None:
+        if self.fails:
+            raise DeviceError("cannot")
+        self.log.append(self.rank)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+@pytest.mark.parametrize("kind", [DistributedSearch, RankPathSearch, RankProgram])
+def test_there_is_one_ranked_run(kind):
+    assert issubclass(kind, RankRun)
+    assert not {"timed", "prepare", "compile"} & vars(kind).keys()
+
+
+@pytest.mark.parametrize("host_size", [1, 2, 3, 5])
+def test_one_rank_of_each_host_prepares_before_its_others(host_size):
+    log: list[int] = []
+
+    def open_run(communicator):
+        RankRun(communicator, None, lambda: Host(communicator.rank, log))
+
+    run_ranks(5, open_run, host_size)
+    assert sorted(log) == [*range(5)]
+    first = [rank for rank in range(5) if rank % host_size == 0]
+    assert set(log[: len(first)]) == set(first)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_a_rank_that_cannot_prepare_ends_the_run_of_all(wrong):
+    def open_run(communicator):
+        with pytest.raises(AgreedError, match=f"rank {wrong}: cannot"):
+            RankRun(communicator, None, lambda: Host(0, [], communicator.rank == wrong))
+        return True
+
+    assert run_ranks(3, open_run, 2) == [True] * 3
+
+
+def test_a_rank_without_memory_ends_the_run_of_all():
+    def open_run(communicator):
+        def make() -> Host:
+            if communicator.rank == 1:
+                raise MemoryError
+            return Host(communicator.rank, [])
+
+        with pytest.raises(AgreedError, match="rank 1: out of memory"):
+            RankRun(communicator, None, make)
+        return True
+
+    assert run_ranks(3, open_run) == [True] * 3
+
+
+def test_seconds_are_those_of_the_slowest_rank():
+    def work(communicator):
+        run = RankRun(communicator, None, lambda: Host(communicator.rank, []))
+        found, seconds = run.timed(lambda rank: time.sleep(0.02 * rank) or -rank, communicator.rank)
+        run.close()
+        assert not run.host.is_open
+        return found, seconds, slowest(communicator, float(communicator.rank))
+
+    found = run_ranks(3, work)
+    assert [one[0] for one in found] == [0, -1, -2]
+    assert len({one[1:] for one in found}) == 1
+    assert found[0][1] >= 0.04
+    assert found[0][2] == 2.0
+
+
+def test_ranks_of_a_host_share_its_cores():
+    shares = run_ranks(4, usual_threads, 4)
+    assert len(set(shares)) == 1
+    assert 1 <= shares[0] <= run_ranks(1, usual_threads)[0]
+
+
+def test_preparing_does_not_depend_on_the_number_of_hosts():
+    for host_size in (1, 3):
+        calls = run_ranks(3, lambda c: prepare_on_all(c, lambda: None) or c.calls, host_size)
+        assert calls == [2, 2, 2]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_a_search_compiles_nothing_that_opening_has_not(dtype):
+    edges = nasty("Kronecker 10")
+    edges = replace(edges, weights=(np.arange(edges.src.size) % 9).astype(dtype))
+
+    def signatures() -> list[int]:
+        loops = (getattr(ranks_relax, name) for name in ("begin", "relax_active", "take_in"))
+        return [len(loop.signatures) for loop in loops]
+
+    def work(communicator):
+        graph = construct(communicator, edges, edges.num_input_edges)
+        search = RankPathSearch(communicator, graph)
+        before = signatures()
+        search.search(3)
+        return before, signatures()
+
+    for before, after in run_ranks(1, work):
+        assert before == after

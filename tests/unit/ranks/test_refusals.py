@@ -1,0 +1,165 @@
+"""What several ranks refuse: the same words from Python and from commands."""
+
+from __future__ import annotations
+
+from argparse import _SubParsersAction
+from contextvars import copy_context
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from cli_runs import one_line, run
+from graphs import nasty
+from sample_programs import Labels
+
+import hetero_bfs as hb
+from hetero_bfs.algorithms.table import rows
+from hetero_bfs.cli import algorithms, commands
+from hetero_bfs.cli.arguments import make_parser
+from hetero_bfs.engine.rank_engine import RankEngine
+from hetero_bfs.errors import AgreedError
+from hetero_bfs.graph500.kernel import Graph500Options
+from hetero_bfs.graph500.protocol import run_graph500
+from hetero_bfs.options import EngineOptions
+from hetero_bfs.ranks.communicator import run_ranks
+from hetero_bfs.ranks.refusals import ALGORITHMS, GRAPH500, GRAPH500_SSSP, PROGRAMS
+
+RANKS = 2
+
+
+@pytest.fixture
+def on_ranks(monkeypatch):
+    def together(work):
+        """Run on simulated ranks, which are threads: each needs the command's names of options."""
+        contexts = [copy_context() for _ in range(RANKS)]
+        return run_ranks(RANKS, lambda c: contexts[c.rank].run(work, c))[0]
+
+    for module in (algorithms, commands):
+        monkeypatch.setattr(module, "launched_ranks", lambda: RANKS)
+        monkeypatch.setattr(module, "run_together", together)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "graph.el"
+    path.write_text("0 1\n1 2\n2 3\n")
+    return path
+
+
+def message_of(run) -> str:
+    """Return the error that all ranks raise."""
+
+    def work(communicator) -> str:
+        with pytest.raises(AgreedError) as raised:
+            run(communicator)
+        return str(raised.value)
+
+    messages = run_ranks(RANKS, work)
+    assert len(set(messages)) == 1
+    return messages[0]
+
+
+def same_words(message: str, name: str, line: str, option: str) -> None:
+    assert message.startswith(f"{name} needs a single process: ")
+    assert message.endswith("; start without mpirun")
+    assert line == f"hetero-bfs: {message.replace(name, option, 1)}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ({"source": [1, 2]}, ["--source", 2]),
+        ({"depth_limit": 3}, ["--depth-limit", 3]),
+        ({"target": 2}, ["--target", 2]),
+        ({"mask": np.array([3])}, ["--mask", "mask.txt"]),
+    ],
+)
+def test_limits_of_a_search(on_ranks, graph, capsys, arguments, options):
+    def search(communicator):
+        edges = hb.load(graph) if communicator.rank == 0 else None
+        RankEngine(edges, communicator).bfs(**{"source": 1} | arguments)
+
+    assert run("bfs", graph, "--source", 1, *options) == 1
+    (name,) = arguments
+    same_words(message_of(search), name, one_line(capsys), options[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "options"),
+    [
+        ({"order": "given"}, ["--order", "given"]),
+        ({"selector": "zhang"}, ["--selector", "zhang"]),
+        ({"correction": False}, ["--no-correction"]),
+        ({"decision_interval": 2}, ["--decision-interval", 2]),
+        ({"max_alloc_bytes": 1 << 20}, ["--max-alloc", "1M"]),
+        ({"device_memory_bytes": 1 << 20}, ["--device-memory", "1M"]),
+    ],
+)
+def test_settings_of_the_benchmark_and_of_commands(on_ranks, graph, capsys, settings, options):
+    asked = Graph500Options(scale=6, engine=EngineOptions(**settings))
+    message = message_of(lambda communicator: run_graph500(asked, communicator))
+    (name,) = settings
+    assert run("graph500", "--scale", 6, *options) == 1
+    same_words(message, name, one_line(capsys), options[0])
+    assert run("bfs", graph, "--source", 1, *options) == 1
+    line = one_line(capsys)
+    if name == "selector":  # graph500 has more of them
+        assert "on several ranks only graph500 has other selectors" in line
+    else:
+        same_words(message, name, line, options[0])
+
+
+def test_a_device_for_shortest_paths(on_ranks, capsys, monkeypatch):
+    asked = Graph500Options("sssp", scale=6, engine=EngineOptions(device="0"))
+    message = message_of(lambda communicator: run_graph500(asked, communicator))
+    monkeypatch.setattr("hetero_bfs.cli.main._check_device", lambda _: None)
+    assert run("graph500", "--kernel", "sssp", "--scale", 6, "--device", 0) == 1
+    same_words(message, "device", one_line(capsys), "--device")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"mode": "asynchronous"}, "mode"),
+        ({"place": "device"}, "place"),
+        ({"place": "both"}, "place"),
+        ({"schedule": ["push", "device pull"]}, "schedule"),
+    ],
+)
+def test_options_of_programs(options, name):
+    def program(communicator):
+        edges = nasty("star") if communicator.rank == 0 else None
+        RankEngine(edges, communicator).run(Labels(), hb.RunOptions(**options))
+
+    message = message_of(program)
+    assert message.startswith(f"{name} needs a single process: several ranks run programs ")
+
+
+def test_a_schedule_of_the_cpu_is_run():
+    def program(communicator):
+        edges = nasty("star") if communicator.rank == 0 else None
+        result = RankEngine(edges, communicator).run(Labels(), hb.RunOptions(schedule=["pull"]))
+        return {trace.strategy for trace in result.traces}
+
+    assert run_ranks(RANKS, program) == [{"pull"}] * RANKS
+
+
+def test_an_algorithm_of_one_process():
+    def search(communicator):
+        edges = nasty("star") if communicator.rank == 0 else None
+        RankEngine(edges, communicator).bfs_many([0, 1])
+
+    words = "a single process must run multi-source searches; start without mpirun"
+    assert message_of(search) == words
+
+
+def test_each_row_is_an_argument():
+    """A row of a wrong name would refuse nothing."""
+    engine = {field.name for field in fields(EngineOptions)}
+    assert PROGRAMS.keys() <= {field.name for field in fields(hb.RunOptions)}
+    assert GRAPH500_SSSP.keys() <= engine | {field.name for field in fields(Graph500Options)}
+    assert GRAPH500.keys() < GRAPH500_SSSP.keys()
+    parameters = {name for row in rows().values() for name in row.parameters}
+    (parsers,) = (a for a in make_parser("0")._actions if isinstance(a, _SubParsersAction))
+    of_commands = {action.dest for action in parsers.choices["bfs"]._actions}
+    assert ALGORITHMS.keys() <= parameters | of_commands
