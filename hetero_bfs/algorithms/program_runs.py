@@ -17,15 +17,15 @@ from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.device import DeviceProgram, open_device
 from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.parameters import Parameters, in_caller_order
-from hetero_bfs.programs.plan import Plan, ProgramClass
+from hetero_bfs.programs.parameters import Parameters, checked_edges, in_caller_order
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
@@ -243,12 +243,11 @@ class ProgramRuns(Prepared[ProgramResult]):
 
         check_type("program", program, Program, "an object of a class derived from hb.Program")
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
-        given = Parameters.of(
-            parameters, self.graph.num_vertices,
-            ProgramClass(program).edge_kinds if program.edges else {},
-            self.graph.graph.num_stored_edges,
-        )  # fmt: skip
-        plan = Plan(program, given, self.placed.weight_type)
+        given = Parameters.of(parameters, self.placed.num_vertices, program.edges)
+        plan = Plan.of(program, given, self.placed.weight_type)
+        if plan.edge_kinds:
+            entries = self.graph.graph.num_stored_edges
+            given.edges.update(checked_edges(parameters, plan.edge_kinds, entries))
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         if plan.stays and (options.schedule or options.where == "both"):
             raise ArgumentError(
@@ -257,7 +256,7 @@ class ProgramRuns(Prepared[ProgramResult]):
             )
         if options.root is not None:
             check_vertex(options.root, self.graph.num_vertices)
-        key = host_text(plan), tuple(plan.parameters.sources.items()), (*plan.edge_kinds.items(),)
+        key = plan.once(code_key)
         modes = [self._mode(mode, options, plan) for mode in _modes_for(plan, options)]
         programs = {mode.name: self._compiled(plan, key, mode) for mode in modes}
         choices = _choices(plan, programs, options)
@@ -265,7 +264,9 @@ class ProgramRuns(Prepared[ProgramResult]):
             key, tuple(mode.key for mode in modes), options.max_iterations, options.schedule,
             options.num_classes,
         )  # fmt: skip
-        trials = self._trials.setdefault(kept, RunChooser(alone=self.no_device))
+        if kept not in self._trials:
+            self._trials[kept] = RunChooser(alone=self.no_device)
+        trials = self._trials[kept]
         limits = options.limits(self.placed.usual_step)._replace(clocked=self.clocked)
         chooses = time.perf_counter()
         choice = trials.choose(choices)

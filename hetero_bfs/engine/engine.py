@@ -52,6 +52,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Runs[Any])
 
+_DEFAULTS = RunOptions()
+
 
 class Engine(Algorithms, OfOneProcess):
     """A graph prepared on the host and a device: upload, compile and warm up once, search often.
@@ -336,7 +338,7 @@ class Engine(Algorithms, OfOneProcess):
         """
         _ = self.graph  # raises at once, before waiting for searches
         with self._one_at_a_time:
-            result = self._runs_of(ProgramRuns).run(program, parameters, options or RunOptions())
+            result = self._runs_of(ProgramRuns).run(program, parameters, options or _DEFAULTS)
             return with_names(result, self.graph)
 
     def _runs_of(self, kind: type[S]) -> S:

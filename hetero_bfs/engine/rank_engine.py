@@ -16,10 +16,10 @@ from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
-from hetero_bfs.programs.codegen.host_code import host_text
+from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan, ProgramClass
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along, Program
 from hetero_bfs.programs.ranks import RankProgram, RankProgramResult, graph_along
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
@@ -28,6 +28,7 @@ from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.ranks.rank_run import usual_threads
 from hetero_bfs.ranks.refusals import PROGRAMS, of_one_process, refuse
+from hetero_bfs.support.checks import check_type
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
 
@@ -140,7 +141,7 @@ class RankEngine(Algorithms, OfOneProcess):
         return self._run(plan, limits, graph)
 
     def _run(self, plan: Plan, limits: Limits, graph: RankGraph) -> RankProgramResult:
-        key = id(graph), host_text(plan, "rank_phases"), tuple(plan.parameters.sources.items())
+        key = id(graph), plan.once(code_key)
         program = self.keep(key, lambda: RankProgram(self.communicator, graph, plan))
         return program.run(plan, limits)
 
@@ -148,12 +149,13 @@ class RankEngine(Algorithms, OfOneProcess):
         self, program: Program, options: RunOptions, parameters: dict[str, Any]
     ) -> tuple[Plan, Limits]:
         """Return the plan of the program for this graph, and the options as numbers."""
+        check_type("program", program, Program, "an object of a class derived from hb.Program")
         weights = self.graph.graph.weights
         kind = None if weights is None else weights.dtype.name
-        known = ProgramClass(program)
-        plan = Plan(program, Parameters.of(parameters, self.num_vertices), kind)
-        reason = f"has {known.collects}" if known.collects else "combines by most_frequent"
-        if known.collects or plan.counts:
+        given = Parameters.of(parameters, self.num_vertices, program.edges)
+        plan = Plan.of(program, given, kind)
+        reason = f"has {plan.collects}" if plan.collects else "combines by most_frequent"
+        if plan.collects or plan.counts:
             raise AgreedError(of_one_process(f"{plan.name}, which {reason}"))
         refuse(PROGRAMS, vars(options))
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")

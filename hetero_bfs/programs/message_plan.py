@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
+    code_of,
     length_of,
     parameters_of,
     scalars,
@@ -29,6 +30,7 @@ REQUIRED = ("initial", "message", "apply")
 OPTIONAL = (
     "message_back", "apply_edge", "receives", "measure", "finished", "priority", "combine",
 )  # fmt: skip
+OF_CLASS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL, *Program.__annotations__)))
 SENDING = ("message", "message_back")
 OF_EDGES = (*SENDING, "apply_edge")
 """Methods that read an edge and the states of both ends."""
@@ -95,7 +97,7 @@ class MessagePlan:
                     f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
                     f"{what} there that changes no message"
                 )
-        return {"": monoid}
+        return {"": Monoid(monoid.operation)}
 
     def _check_collected(self) -> None:
         """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""
@@ -115,7 +117,7 @@ class MessagePlan:
             if (field and not is_name(field)) or not type_name(one):
                 raise ProgramError(f"{self.name}.message_type is {kind!r}; use {TYPES}")
         types = {field: type_name(one) for field, one in kinds.items()}
-        if isinstance(self.monoid, OwnMonoid):
+        if self.monoid.operation == "a method":
             self._check_identity(scalars(types))
         for field, name in scalars(types).items():
             monoid = self.combines(field)
@@ -191,7 +193,7 @@ class MessagePlan:
         }
         return next((name for name, needed in needs.items() if needed), "")
 
-    @property
+    @cached_property
     def edge_kinds(self) -> dict[str, str]:
         return {name: type_name(kind) for name, kind in self.program.edges.items()}
 
@@ -226,7 +228,7 @@ class MessagePlan:
     @property
     def identities(self) -> list[Any]:
         """The identity of each field of messages, None if it has none."""
-        if isinstance(self.monoid, OwnMonoid):
+        if self.monoid.operation == "a method":
             found = self._neutral(self.messages)
         else:
             kinds = self.messages.items()
@@ -272,3 +274,13 @@ def type_name(kind: Any) -> str:
     if name not in FIELD_TYPES or (vector and length not in range(1, _MOST_ELEMENTS + 1)):
         return ""
     return f"({length},){name}" if vector else name
+
+
+def declared_by(program: Program) -> Iterator[Any]:
+    """Yield all that a program declares: its methods' code, and copies of what may change."""
+    for name in OF_CLASS:
+        value = getattr(program, name, None)
+        if isinstance(value, Mapping):
+            yield from (len(value), *value, *value.values())
+        else:
+            yield tuple(value) if isinstance(value, list) else code_of(value)

@@ -91,9 +91,6 @@ def _keys(lists: CSRGraph, ids: Keys, flipped: Any) -> Keys:
     return keys
 
 
-_NONE: Mapping[str, str] = {}
-
-
 @dataclass(frozen=True)
 class Parameters:
     """A run's arguments: numbers, and arrays with a value or a vector per vertex (caller's ids)."""
@@ -101,25 +98,22 @@ class Parameters:
     integers: Mapping[str, int]
     fractions: Mapping[str, float]
     arrays: Mapping[str, npt.NDArray[Any]]
-    edges: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    """A value for each entry of the caller's CSR arrays."""
+    edges: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """A value for each entry of the caller's CSR arrays; `checked_edges` returns them."""
 
     @classmethod
-    def of(
-        cls, values: Mapping[str, Any], num_vertices: int, edge_kinds: Mapping[str, str] = _NONE,
-        num_entries: int = 0,
-    ) -> Parameters:  # fmt: skip
-        """Sort parameters by kind; those of `edge_kinds` are fields of edges.
+    def of(cls, values: Mapping[str, Any], num_vertices: int, edges: Any = ()) -> Parameters:
+        """Sort parameters by kind, without those that `edges` names.
 
         Raises `ArgumentError` if one is neither a number nor an array with one number per vertex,
         and `GraphError` if entries of an array are masked.
         """
         integers: dict[str, int] = {}
         fractions: dict[str, float] = {}
+        left_out = edges if isinstance(edges, Mapping) else ()
         arrays: dict[str, npt.NDArray[Any]] = {}
-        edges = checked_edges(values, edge_kinds, num_entries)
         for name, value in sorted(values.items()):  # compiled code is cached by their order
-            if name in edges:
+            if name in left_out:
                 continue
             if isinstance(value, RunOptions):
                 raise ArgumentError(
@@ -142,9 +136,9 @@ class Parameters:
                     f"parameter {name} is {shown(value)}; give a number of 64 bits, or a "
                     f"NumPy array of {num_vertices} of them"
                 )
-        return cls(integers, fractions, arrays, edges)
+        return cls(integers, fractions, arrays)
 
-    @property
+    @cached_property
     def sources(self) -> dict[str, Source]:
         """Values that methods can read, by name. Python's numbers have weak types."""
         kinds = {n: "bool" if isinstance(v, bool) else "int64" for n, v in self.integers.items()}

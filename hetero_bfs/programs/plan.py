@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import get_args
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ArgumentError, GraphError, ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect, HostDialect
 from hetero_bfs.programs.codegen.method_source import (
     FIELD_TYPES,
     MESSAGES,
+    Evaluated,
     Method,
+    MethodSource,
     Source,
+    are_alike,
     declared,
     length_of,
     parameters_of,
@@ -22,11 +28,12 @@ from hetero_bfs.programs.codegen.method_source import (
 )
 from hetero_bfs.programs.codegen.translate import Function, translate
 from hetero_bfs.programs.message_plan import (
+    OF_CLASS,
     OF_EDGES,
-    OPTIONAL,
     REQUIRED,
     TYPES,
     MessagePlan,
+    declared_by,
     is_name,
     type_name,
 )
@@ -51,9 +58,16 @@ _RESERVED = {
     *_OF_VERTEX, *_OF_RUN, "self", "state", "previous", "receiver", "weight", "message", "messages",
     "combined", "edge",
 }  # fmt: skip
-_OF_CLASS = (*REQUIRED, *OPTIONAL, *Program.__annotations__)
 _OF_RESULT = {*dir(ProgramResult), *(field.name for field in fields(ProgramResult))}
 _OPTIONS = {field.name for field in fields(RunOptions)}
+
+T = TypeVar("T")
+
+_KEPT: WeakKeyDictionary[type[Program], tuple[tuple[list[Any], Plan], ...]] = WeakKeyDictionary()
+"""The latest plans of each class, without programs and arguments, which would stay in memory."""
+
+_MOST_KEPT = 8
+"""Most kept plans of a class."""
 
 
 class ProgramClass(MessagePlan):
@@ -69,7 +83,7 @@ class ProgramClass(MessagePlan):
         """The names of a run's arguments, which the methods read and which mean nothing else."""
         return sorted(self.read - _RESERVED - {*self.totals})
 
-    @property
+    @cached_property
     def read(self) -> set[str]:
         return {
             name
@@ -171,9 +185,9 @@ class ProgramClass(MessagePlan):
         codes = [getattr(getattr(self.program, m), "__code__", None) for m in self.methods]
         read = {name for code in codes if code is not None for name in code.co_names}
         for name in (name for owner in owners for name in vars(owner)):
-            if name.startswith("_") or name in _OF_CLASS or name in read:
+            if name.startswith("_") or name in OF_CLASS or name in read:
                 continue
-            if near := get_close_matches(name, _OF_CLASS, 1, 0.8):
+            if near := get_close_matches(name, OF_CLASS, 1, 0.8):
                 raise ProgramError(
                     f"{self.name}.{name}: programs have {near[0]}, and no {name}; correct the "
                     "name, or begin your own with an underscore"
@@ -212,7 +226,8 @@ class ProgramClass(MessagePlan):
 class Plan(ProgramClass):
     """A program's types and methods, for parameters and weights of certain types.
 
-    Raises `ProgramError` if the class lacks something or a method cannot be translated,
+    `of` returns a plan that was made before, if the same code follows from it. Raises
+    `ProgramError` if the class lacks something or a method cannot be translated,
     `ArgumentError` if no method names a parameter, and `GraphError` if the program reads weights
     and there are none.
     """
@@ -220,6 +235,8 @@ class Plan(ProgramClass):
     def __init__(self, program: Program, parameters: Parameters, weight_type: str | None) -> None:
         super().__init__(program)
         self.parameters, self.weight_type = parameters, weight_type
+        self._evaluated: dict[str, Evaluated] = {name: {} for name in self.methods}
+        self._made: dict[Any, Any] = {}
         self.fields = scalars(self.kinds)
         """The types of a state's numbers: `kinds` with vectors spread."""
         self.all_active = bool(program.all_active)
@@ -243,9 +260,22 @@ class Plan(ProgramClass):
             )
         kind = program.message_type
         if kind is None:
-            returned = translate(self._method("message"), HostDialect()).first
+            returned = self._translated("message", HostDialect()).first
             kind = type_of_messages(returned.type, returned.digits, self.fields)
         self.message_kinds = self._message_types(kind)
+
+    @classmethod
+    def of(cls, program: Program, parameters: Parameters, weight_type: str | None) -> Plan:
+        """Return a plan for a run, the kept one if nothing has changed that enters the code."""
+        types = chain(*parameters.sources.values(), parameters.digits.values())
+        key = [weight_type, *types, *declared_by(program)]
+        kept = _KEPT.get(type(program), ())
+        for known, plan in kept:
+            if len(known) == len(key) and all(map(are_alike, known, key)) and plan._reads(program):
+                return plan._with(program, parameters)
+        plan = cls(program, parameters, weight_type)
+        _KEPT[type(program)] = (key, plan._with(None, None)), *kept[: _MOST_KEPT - 1]
+        return plan
 
     @property
     def prepares(self) -> bool:
@@ -273,8 +303,29 @@ class Plan(ProgramClass):
         """Why a run of the program stays on one place; "" if it need not."""
         return "is monotone" if self.monotone else self.collects and f"has {self.collects}"
 
-    def functions(self, make_dialect: Callable[[], Dialect]) -> dict[str, Function]:
-        return {name: translate(self._method(name), make_dialect()) for name in self.methods}
+    def once(self, make: Callable[..., T], *given: Any) -> T:
+        """Return `make(plan, *given)`, which is made once and kept with the plan."""
+        if (make, given) not in self._made:
+            self._made[make, given] = make(self, *given)
+        made: T = self._made[make, given]
+        return made
+
+    def functions(self, dialect: type[Dialect]) -> dict[str, Function]:
+        return {name: self._translated(name, dialect()) for name in self.methods}
+
+    def _translated(self, name: str, dialect: Dialect) -> Function:
+        return translate(self._method(name), dialect, self._evaluated[name])
+
+    def _reads(self, program: Program) -> bool:
+        """Tell whether the methods read the same constants in `program`."""
+        read = ((name, evaluated) for name, evaluated in self._evaluated.items() if evaluated)
+        return all(MethodSource(program, *one).is_unchanged() for one in read)
+
+    def _with(self, program: Program | None, parameters: Parameters | None) -> Plan:
+        """Return a plan that shares all else with this one, also what will be made `once`."""
+        plan = Plan.__new__(Plan)
+        vars(plan).update(vars(self), program=program, parameters=parameters)
+        return plan
 
     def _method(self, name: str) -> Method:
         """Return a method to translate. The message type may still be unknown for `message`."""

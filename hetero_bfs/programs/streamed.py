@@ -110,7 +110,7 @@ class StreamedBuiltIn:
         self, program: Program, parameters: dict[str, Any], max_iterations: int | None
     ) -> Run:
         given = Parameters.of(parameters, self.graph.num_vertices)
-        plan = Plan(program, given, self.placed.weight_type)
+        plan = Plan.of(program, given, self.placed.weight_type)
         key = tuple(given.sources.items())
         if key not in self._programs:
             costs = first_guess("device", 1)

@@ -47,7 +47,7 @@ from hetero_bfs.programs.device_stay import Packing
 from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
 from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.parameters import Parameters
-from hetero_bfs.programs.plan import Plan, ProgramClass
+from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
 from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
@@ -186,8 +186,8 @@ def _programs(
     program: Any, parameters: dict[str, Any], graph: SearchGraph, info: DeviceInfo
 ) -> None:
     placed = PlacedGraph(graph)
-    arrays, kinds = with_arrays(parameters, graph.graph), ProgramClass(program).edge_kinds
-    given = Parameters.of(arrays, graph.num_vertices, kinds, graph.graph.num_stored_edges)
+    arrays = with_arrays(parameters, graph.graph)
+    given = Parameters.of(arrays, graph.num_vertices, program.edges)
     plan, costs = Plan(program, given, placed.weight_type), first_guess("device", 1)
     device = OpenCLDevice(info)
     classes = np.arange(graph.num_vertices) % 3

@@ -29,7 +29,7 @@ class Adapters:
     def __init__(self, plan: Plan, dialect: type[Dialect]) -> None:
         self.plan = plan
         self.dialect = dialect()
-        self.functions = plan.functions(dialect)
+        self.functions = plan.once(Plan.functions, dialect)
         self.integers = list(plan.parameters.integers)
         self.fractions = list(plan.parameters.fractions)
 

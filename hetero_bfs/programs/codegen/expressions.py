@@ -87,7 +87,7 @@ class Expressions:
         """Evaluate an expression without variables at translation."""
         try:
             value = self.source.evaluate(node)
-            is_constant = self.source.is_constant()
+            is_constant = self.source.is_constant(node)
         except NameError as error:
             self.refuse(node, f"`{ast.unparse(node)}` ({error})",
                          "if it is a parameter, name it among the method's own")  # fmt: skip

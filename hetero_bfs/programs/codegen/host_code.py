@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from hetero_bfs.programs.codegen.adapter_code import Adapters
 from hetero_bfs.programs.codegen.dialects import HOST_MESSAGES, HostDialect
@@ -48,6 +49,12 @@ def host_module(plan: Plan, kernels: str = "host") -> ModuleType:
     exec(compile(text, path, "exec"), module.__dict__)  # our text: the file may have changed
     sys.modules[name] = module
     return module
+
+
+def code_key(plan: Plan) -> tuple[Any, ...]:
+    """Return a key that is equal for plans which can share compiled code."""
+    parameters = plan.parameters.sources
+    return host_text(plan), tuple(parameters.items()), tuple(plan.edge_kinds.items())
 
 
 def host_text(plan: Plan, kernels: str = "host") -> str:

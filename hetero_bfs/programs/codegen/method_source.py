@@ -9,7 +9,6 @@ as `np.float64(...)`. Python's own numbers, and weights, take the type of the ot
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
 import inspect
 import math
@@ -87,14 +86,15 @@ def holds_number(kind: str, number: Any) -> bool:
 
 def of_argument(value: int | float | npt.NDArray[Any]) -> Digits:
     """Return the digits of a run's argument, from its value or the values of its array."""
-    array = np.asarray(value)
-    if array.dtype.kind == "b" or array.size == 0:
-        return Digits.FEW
-    low, high = array.min(), array.max()
-    if array.dtype.kind == "f":
+    low = high = value
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "b" or value.size == 0:
+            return Digits.FEW
+        low, high = value.min(), value.max()
+    if isinstance(low, float | np.floating):
         if low >= -_LARGEST and high <= _LARGEST:
             return Digits.FRACTION
-        finite = np.abs(array[np.isfinite(array)])
+        finite = np.abs(np.asarray(value)[np.isfinite(value)])
         return Digits.FLOAT64 if finite.max(initial=0.0) > _LARGEST else Digits.FRACTION
     if low >= -(2**31) and high < 2**31:
         return Digits.FEW
@@ -181,7 +181,8 @@ class Method:
     messages: Mapping[str, str] = field(default_factory=dict)
 
 
-_PARSED: WeakKeyDictionary[Any, tuple[int, ast.FunctionDef]] = WeakKeyDictionary()
+_PARSED: WeakKeyDictionary[Any, tuple[Any, int, ast.FunctionDef]] = WeakKeyDictionary()
+"""Code, first line and definition of functions, for all dialects and later runs."""
 
 
 def parameters_of(program: Any, name: str) -> list[str]:
@@ -198,31 +199,39 @@ def parameters_of(program: Any, name: str) -> list[str]:
     return [p for p in signature.parameters if p != "self"]
 
 
-Evaluated = list[tuple[CodeType, Any]]
-"""Constant expressions and their values."""
+def code_of(value: Any) -> Any:
+    """Return a method's code, which changes if a module is reloaded; other values as they are."""
+    function = getattr(value, "__func__", value)
+    if "__wrapped__" in getattr(function, "__dict__", ()):
+        function = inspect.unwrap(function)
+    return getattr(function, "__code__", value)
+
+
+Evaluated = dict[str, tuple[CodeType, Any]]
+"""Constant expressions, compiled, and their values by `_fixed`."""
 
 
 class MethodSource:
     """A method's definition and the constants that it can read.
 
-    `evaluated` has the constant expressions that were read so far. Raises `ProgramError` if the
-    source cannot be read, or is not a plain function.
+    `evaluated` has the constant expressions that were read so far; more are added. Raises
+    `ProgramError` if the source cannot be read, or is not a plain function.
     """
 
-    def __init__(self, method: Method) -> None:
-        self.title = f"{type(method.program).__name__}.{method.name}"
-        function = inspect.unwrap(getattr(method.program, method.name))
-        function = getattr(function, "__func__", function)
-        if function not in _PARSED:  # every run of a program comes here, so parse once
-            _PARSED[function] = self._parse(function)
-        self.function, self.evaluated = function, Evaluated()
-        self._first, self.definition = _PARSED[function]
+    def __init__(self, program: Any, name: str, evaluated: Evaluated) -> None:
+        self.title = f"{type(program).__name__}.{name}"
+        function = inspect.unwrap(getattr(program, name))
+        function, code = getattr(function, "__func__", function), code_of(function)
+        if function not in _PARSED or _PARSED[function][0] is not code:
+            _PARSED[function] = code, *self._parse(function)
+        _, self._first, self.definition = _PARSED[function]
+        self._globals, self._evaluated = function.__globals__, evaluated
+        self._own: dict[str, Any] = {}
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
-        self.constants = {**vars(builtins), **function.__globals__}
         for name, cell in zip(names, cells, strict=True):
             with contextlib.suppress(ValueError):  # a cell without a value yet
-                self.constants[name] = cell.cell_contents
-        self.constants["self"] = method.program
+                self._own[name] = cell.cell_contents
+        self._own["self"] = program
 
     def _parse(self, function: Any) -> tuple[int, ast.FunctionDef]:
         """Return a function's first line and its definition, which callers must not change."""
@@ -243,23 +252,25 @@ class MethodSource:
     def evaluate(self, node: ast.expr) -> Any:
         """Return the value of a constant expression. Exceptions of the user's code pass through."""
         code = compile(ast.Expression(body=node), "<constant>", "eval")
-        self.evaluated.append((code, self._value(code)))
-        return self.evaluated[-1][1]
+        value = self._value(code)
+        self._evaluated[ast.unparse(node)] = code, _fixed(value)
+        return value
 
-    def is_constant(self) -> bool:
-        """Tell whether the last expression has the same value if it is evaluated again."""
-        code, value = self.evaluated[-1]
-        return _are_alike(value, self._value(code))
+    def is_constant(self, node: ast.expr) -> bool:
+        """Tell whether an expression has the same value if it is evaluated again."""
+        code, value = self._evaluated[ast.unparse(node)]
+        return are_alike(value, _fixed(self._value(code)))
 
-    def has_still(self, evaluated: Evaluated) -> bool:
-        """Tell whether all expressions still have the same values."""
+    def is_unchanged(self) -> bool:
+        """Tell whether all expressions that were read have the same values now."""
         try:
-            return all(_are_alike(value, self._value(code)) for code, value in evaluated)
+            read = [*self._evaluated.values()]  # another thread may add some
+            return all(are_alike(value, _fixed(self._value(code))) for code, value in read)
         except Exception:  # from the user's code
             return False
 
     def _value(self, code: CodeType) -> Any:
-        return eval(code, {"__builtins__": {}}, self.constants)  # the user's own code
+        return eval(code, self._globals, self._own)  # the user's own code
 
     def place(self, node: Any) -> str:
         return f"{self.title}, line {self._first + node.lineno - 1}"
@@ -269,7 +280,14 @@ class MethodSource:
         raise ProgramError(" ".join(text.split()))
 
 
-def _are_alike(one: Any, other: Any) -> bool:
+def _fixed(value: Any) -> Any:
+    """Return a constant, or a text that tells the elements of a vector before they change."""
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        return repr([(type(element).__name__, element) for element in value])
+    return value
+
+
+def are_alike(one: Any, other: Any) -> bool:
     """Tell whether constants have the same literal: 0.0 and -0.0 differ, NaN equals NaN."""
     return one is other or (type(one) is type(other) and repr(one) == repr(other))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
 
 from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen.dialects import Dialect
@@ -52,36 +51,18 @@ class Function:
     first: Value
 
 
-_KEPT: WeakKeyDictionary[Any, dict[Any, tuple[Evaluated, Function]]] = WeakKeyDictionary()
-"""Translations of functions, keyed by everything that they depend on except constants."""
-
-
-def translate(method: Method, dialect: Dialect) -> Function:
-    """Translate a method, unless its translation is cached and its constants have not changed.
-
-    Raises `ProgramError` if the source cannot be read or translated.
-    """
-    source = MethodSource(method)
-    kept = _KEPT.setdefault(source.function, {})
-    key = (
-        type(dialect), source.title,
-        tuple((owner, *fields.items()) for owner, fields in method.owners.items()),
-        tuple(method.names.items()), tuple(method.results), method.optional,
-        tuple(method.digits.items()), tuple(method.stored), tuple(method.messages.items()),
-    )  # fmt: skip
-    if key not in kept or not source.has_still(kept[key][0]):
-        function = translated(method, dialect, source, Statements)
-        kept[key] = source.evaluated, function
-    return kept[key][1]
-
-
-def translated(
-    method: Method, dialect: Dialect, source: MethodSource, make: type[Statements]
+def translate(
+    method: Method, dialect: Dialect, evaluated: Evaluated, make: type[Statements] | None = None
 ) -> Function:
-    """Translate with an object of `make`, again and again until all variables' types are known."""
+    """Translate a method, and add the constants that it reads to `evaluated`.
+
+    Objects of `make` do it, until all variables' types are known. Raises `ProgramError` if the
+    source cannot be read or translated.
+    """
+    source = MethodSource(method.program, method.name, evaluated)
     kinds = dict[str, Value]()
     while True:
-        translator = make(method, dialect, source, kinds=kinds)
+        translator = (make or Statements)(method, dialect, source, kinds=kinds)
         try:
             return translator.run()
         except _OtherKind:

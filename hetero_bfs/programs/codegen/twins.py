@@ -14,8 +14,8 @@ from typing import Any
 from hetero_bfs.programs.codegen.dialects import SingleDialect
 from hetero_bfs.programs.codegen.elements import Vector
 from hetero_bfs.programs.codegen.expressions import Value, parameter_name
-from hetero_bfs.programs.codegen.method_source import Method, MethodSource, Source, declared
-from hetero_bfs.programs.codegen.translate import Function, Statements, translated
+from hetero_bfs.programs.codegen.method_source import Method, Source, declared
+from hetero_bfs.programs.codegen.translate import Function, Statements, translate
 
 
 @cache
@@ -31,7 +31,7 @@ def twins(functions: tuple[Any, ...], **kinds: str) -> str:
         sources = {name: Source("", name, kinds.get(name, "float64"), True) for name in names}
         name = plain.__name__
         method = Method(SimpleNamespace(**{name: plain}, twins=written), name, {}, sources, ())
-        written[name] = translated(method, _FastDialect(), MethodSource(method), _Twin)
+        written[name] = translate(method, _FastDialect(), {}, _Twin)
     return "\n".join(function.code for function in written.values())
 
 

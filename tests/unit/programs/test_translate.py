@@ -17,7 +17,6 @@ from random_methods import FIELDS, RESULTS, WEAK, MethodWriter
 
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.errors import ProgramError
 from hetero_bfs.programs.codegen import dialects, expressions, translate
 from hetero_bfs.programs.codegen.dialects import C_TYPES, DeviceDialect, HostDialect
 
@@ -148,7 +147,7 @@ def _check_same(text, wanted, seed) -> None:
     forms = {}
     for form, dialect in (("Numba", HostDialect), ("OpenCL", DeviceDialect)):
         forms[form] = {
-            name: translate.translate(method_of(program, name, results), dialect())
+            name: translate.translate(method_of(program, name, results), dialect(), {})
             for name, results in wanted.items()
         }
     expected = _by_plain_python(text.removeprefix(HEAD), wanted, inputs)
@@ -196,7 +195,7 @@ def _value_of(body: str, results, **values):
         inputs[f"p_{name}" if name in WEAK else f"f_state_{name}"][:] = value
     wanted = {"f": results}
     methods = {
-        dialect: {"f": translate.translate(method_of(program, "f", results), dialect())}
+        dialect: {"f": translate.translate(method_of(program, "f", results), dialect(), {})}
         for dialect in (HostDialect, DeviceDialect)
     }
     found = _by_numba(methods[HostDialect], wanted, inputs)
@@ -262,41 +261,7 @@ as it likes.'''
         return self.half * self.table[1] + LIMIT * min(2, 3) + state.u * (np.uint32(7) - 4)
 """
     program = class_of(text, "Methods")()
-    function = translate.translate(method_of(program, "f", ["float64"]), HostDialect())
+    function = translate.translate(method_of(program, "f", ["float64"]), HostDialect(), {})
     inputs = {"f_state_u": np.full(ROWS, 3, np.uint32)}
     found = _by_numba({"f": function}, {"f": ["float64"]}, inputs)
     assert found["f_0"][0] == 16.0
-
-
-def test_a_translation_is_kept_as_long_as_its_constants_are_the_same():
-    text = """
-import math
-LIMIT = 2.5
-class Methods:
-    part = 0.5
-    def f(self, state):
-        return state.u * self.part + math.floor(LIMIT)
-"""
-    program = class_of(text, "Methods")()
-    names = type(program).f.__globals__
-
-    def translated(dialect=HostDialect):
-        return translate.translate(method_of(program, "f", ["float64"]), dialect())
-
-    first = translated()
-    assert translated() is first
-    assert translated(DeviceDialect) is not first
-    for value in (0.0, -0.0, np.nan, np.float32(0.5), 1, 0.5):
-        program.part = value
-        changed = translated()
-        assert changed is translated(), "NaN is like itself"
-        assert (changed.code == first.code) == (value == 0.5 and type(value) is float)
-    names["LIMIT"] = 3.5
-    assert translated().code != first.code
-    del names["LIMIT"]
-    with pytest.raises(ProgramError, match="LIMIT"):
-        translated()
-    names["LIMIT"] = 2.5
-    assert translated().code == first.code
-    names["math"] = type("Other", (), {"floor": staticmethod(lambda value: value)})
-    assert translated().code != first.code, "the call is a constant"

@@ -136,7 +136,7 @@ def _refusal(text: str) -> str:
     messages = set()
     for dialect in (HostDialect, DeviceDialect):
         with pytest.raises(ProgramError) as caught:
-            translate.translate(method, dialect())
+            translate.translate(method, dialect(), {})
         messages.add(str(caught.value))
     assert len(messages) == 1
     return messages.pop()
@@ -203,7 +203,7 @@ def test_a_source_that_cannot_be_read():
     exec("class Bad:\n    def apply(self, state): return 1, 2.0\n", space)
     method = method_source.Method(space["Bad"](), "apply", {"state": _SETTINGS}, {}, ["int32"])
     with pytest.raises(ProgramError, match=r"Bad\.apply: its source cannot be read"):
-        translate.translate(method, HostDialect())
+        translate.translate(method, HostDialect(), {})
 
 
 @pytest.mark.parametrize("module", ["bisect", "heapq", "statistics", "textwrap", "colorsys"])
@@ -219,4 +219,4 @@ def test_any_function_is_translated_or_refused(module):
         method = method_source.Method(program, "apply", {"state": _SETTINGS}, names, ["int64"])
         for dialect in (HostDialect, DeviceDialect):
             with contextlib.suppress(ProgramError):
-                translate.translate(method, dialect())
+                translate.translate(method, dialect(), {})

@@ -10,7 +10,7 @@ import hetero_bfs as hb
 from hetero_bfs.errors import ArgumentError, GraphFileError, ProgramError
 from hetero_bfs.graph.io.vertex_values import columns_of, read_values
 from hetero_bfs.programs.codegen.dialects import HostDialect
-from hetero_bfs.programs.parameters import Parameters
+from hetero_bfs.programs.parameters import Parameters, checked_edges
 from hetero_bfs.programs.plan import Plan, ProgramClass
 
 CLASS = """
@@ -175,9 +175,9 @@ def test_wrong_fields_of_edges(edges):
 def test_wrong_arrays_of_edges(given):
     kinds = ProgramClass(bottleneck()).edge_kinds
     with pytest.raises(ArgumentError, match=r"field capacity .* int32 .* shape \(8,\)"):
-        Parameters.of(given, 5, kinds, 8)
-    fits = Parameters.of({"capacity": np.arange(8, dtype=np.int8)}, 5, kinds, 8)
-    assert fits.edges["capacity"].dtype == np.int32
+        checked_edges(given, kinds, 8)
+    fits = checked_edges({"capacity": np.arange(8, dtype=np.int8)}, kinds, 8)
+    assert fits["capacity"].dtype == np.int32
 
 
 def test_a_field_of_edges_is_read_in_message_only():

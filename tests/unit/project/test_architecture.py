@@ -62,6 +62,29 @@ def test_files_from_a_call_to_compiled_code(engine, call, files):
     assert files_at_compiled_code(lambda: CALLS[call](engine))[0] == re.findall(r"`(.*?)`", files)
 
 
+def test_a_later_run_enters_few_files(engine):
+    """Before its compiled code, a run needs neither translation nor the texts of kernels."""
+    entered: dict[str, None] = {}
+
+    def note(frame, event, _) -> None:
+        file = frame.f_code.co_filename.removeprefix(PACKAGE)
+        if event == "call" and file != frame.f_code.co_filename and not kernels(entered):
+            entered[file] = None
+
+    def kernels(files) -> list[str]:
+        return [file for file in files if re.search(r"/kernels[/.]", file)]
+
+    CALLS["run"](engine)
+    sys.setprofile(note)
+    try:
+        CALLS["run"](engine)
+    finally:
+        sys.setprofile(None)
+    assert [*entered][-1] == "/programs/kernels/loop.py"
+    assert len(entered) <= 13
+    assert not {"/programs/codegen/host_code.py", "/programs/codegen/translate.py"} & {*entered}
+
+
 def test_every_call_has_a_row():
     assert {call for call, _ in ROWS} == CALLS.keys()
 
