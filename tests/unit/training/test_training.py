@@ -160,15 +160,18 @@ def test_the_fit_recovers_coefficients():
             "frontier_vertices": [1, 10, 500, 3000, 20],
             "frontier_edges": [5, 100, 90000, 40000, 7],
             "expected_found": [2, 50, 1000, 9000, 3],
+            "unsteadiness": [0.9, 0.0, 0.5, 0.1, 0.3],
             "family": ["grid", "grid", "uniform", "uniform", "uniform"],
         }
     )
     rows["seconds"] = 1e-5 + 2e-9 * rows["frontier_edges"] + 3e-9 * rows["expected_found"]
+    rows["seconds"] += 4e-6 * rows["unsteadiness"]
     fitted = fit_linear(rows, columns)
     weights = dict(zip(fitted.columns, fitted.coefficients, strict=True))
     assert weights["constant"] == pytest.approx(1e-5, rel=1e-3)
     assert weights["frontier_edges"] == pytest.approx(2e-9, rel=1e-3)
     assert weights["expected_found"] == pytest.approx(3e-9, rel=1e-3)
+    assert weights["unsteadiness"] == pytest.approx(4e-6, rel=1e-3)
     assert weights["frontier_vertices"] == pytest.approx(0, abs=1e-12)
 
 
