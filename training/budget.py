@@ -47,10 +47,10 @@ class Budget:
 
         `costs` are expected seconds of the items, or a multiple of them; without them all items
         cost the same. An item is expected to take the most that a unit of cost has taken so far.
-        The first item also loads code, so it counts only for the second one. If time is short, an
-        item is left out; without costs the stage ends. The first `at_least` items are never left
-        out. Without a limit the second item's seconds give an estimate of the whole, which is
-        printed.
+        The first one also loads code, so it counts only until a second one has run. If time is
+        short, an item is left out; without costs the stage ends. The first `at_least` items are
+        never left out. Without a limit the second item's seconds give an estimate of the whole,
+        which is printed.
         """
         names, shares = list(self._shares), list(self._shares.values())
         here = names.index(stage)
@@ -59,15 +59,18 @@ class Budget:
         end = None if left is None else time.monotonic() + left * share
         of = costs or repeat(1.0)
         shown = progress(items, description, total, delay_seconds=0.0, costs=costs, end=end)
-        began, before, most = time.monotonic(), math.inf, 0.0  # most seconds of a unit of cost
+        began, before = time.monotonic(), math.inf
+        rates: list[float] = []  # seconds of a unit of cost, of the items that ran
         left_out = 0
         for number, (item, cost) in enumerate(zip(shown, of, strict=False)):
             now = time.monotonic()
             if end is None and number == 2 and costs:
                 seconds = (now - began) * sum(costs[2:]) / costs[1] / share
                 announce(f"about {_duration(seconds)} are left, estimated from the second graph")
-            most = max(most if number > 2 else 0.0, (now - began) / before)
+            if before < math.inf:
+                rates.append((now - began) / before)
             began, before = now, cost
+            most = max(rates[1:] or rates, default=0.0)
             if end is not None and number >= at_least and now + most * cost > end:
                 if not costs:
                     announce(f"{description}: ended after {number} for lack of time")

@@ -201,10 +201,10 @@ class RankSSSP(RankKernel):
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count
 
-    def _windows(self, result: RankPaths) -> list[RanksWindow]:
+    def _windows(self, result: RankPaths) -> list[WindowOfAllRanks]:
         rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
         return [
-            RanksWindow(
+            WindowOfAllRanks(
                 window=number,
                 start=window.start,
                 strategy=window.strategy,
@@ -227,7 +227,7 @@ class RankSSSP(RankKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RanksWindow(RankStep):
+class WindowOfAllRanks(RankStep):
     """A window of a search; see `RankStep`.
 
     `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged

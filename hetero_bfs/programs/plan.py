@@ -64,7 +64,7 @@ _OPTIONS = {field.name for field in fields(RunOptions)}
 T = TypeVar("T")
 
 _KEPT: WeakKeyDictionary[type[Program], tuple[tuple[list[Any], Plan], ...]] = WeakKeyDictionary()
-"""The latest plans of each class, without programs and arguments, which would stay in memory."""
+"""The plans last made for each class, without programs and arguments, which they would keep."""
 
 _MOST_KEPT = 8
 """Most kept plans of a class."""
@@ -274,6 +274,7 @@ class Plan(ProgramClass):
             if len(known) == len(key) and all(map(are_alike, known, key)) and plan._reads(program):
                 return plan._with(program, parameters)
         plan = cls(program, parameters, weight_type)
+        plan.once(Plan.functions, HostDialect)  # before another thread or object can find the plan
         _KEPT[type(program)] = (key, plan._with(None, None)), *kept[: _MOST_KEPT - 1]
         return plan
 

@@ -55,7 +55,11 @@ class RankRun(Generic[H]):
     ) -> None:
         self.communicator, self.graph = communicator, graph
         self.host = agreed(communicator, make_host)
-        prepare_on_all(communicator, self.host.prepare)
+        try:
+            prepare_on_all(communicator, self.host.prepare)
+        except BaseException:
+            self.host.close()
+            raise
 
     def timed(self, run: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
         """Run when all ranks are here; also return the seconds of the slowest one."""

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -138,7 +138,8 @@ def _program_costs(data: Mapping[str, Any]) -> CostTable:
         if unknown:
             raise ModelError(f"unknown kind of messages {sorted(unknown)[0]!r}")
         table[_kind(f"on_{place}")] = {
-            kind: ProgramCosts(**_known_costs(costs)) for kind, costs in kinds.items()
+            kind: ProgramCosts(*(_number(costs[name]) for name in ProgramCosts.names()))
+            for kind, costs in kinds.items()
         }
     return table
 
@@ -155,16 +156,6 @@ def _run_costs(data: Mapping[str, Any]) -> RunTable:
             for name, costs in runs.items()
         }
         for place, runs in data.items()
-    }
-
-
-def _known_costs(costs: Mapping[str, Any]) -> dict[str, float]:
-    """Return costs by name; costs that an older model lacks have defaults."""
-    optional = {field.name for field in fields(ProgramCosts) if field.default is not MISSING}
-    return {
-        name: _number(costs[name])
-        for name in ProgramCosts.names()
-        if name in costs or name not in optional
     }
 
 

@@ -6,8 +6,7 @@ A model is one JSON file, named <cpu>__<device>.json, readable as text:
               Columns are counts of work, coefficients >= 0 are seconds per unit of work
     learned_small
               the same for SMALL levels, which other kernels run (cooperative.cl, expand.py)
-    zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`). Models from before 2026-11-27 may lack
-              it; what they have as `average` was fitted to other graphs and in another way
+    zhang     the model of Zhang et al. 2018 (`ZhangSpeeds`); two shipped models lack it
     start, switch, convert
               linear, too: starting a search on a device, migrating it to the other device,
               converting a bitmap to a queue
@@ -51,17 +50,14 @@ weight."""
 
 @dataclass(frozen=True)
 class ProgramCosts:
-    """Seconds of an iteration's parts (see above), of all threads together.
-
-    Models from before 2026-11-24 lack push_vertex and push_change.
-    """
+    """Seconds of an iteration's parts (see above), of all threads together."""
 
     push_edge: float
     pull_vertex: float
     pull_edge: float
     pull_miss: float
-    push_vertex: float = 0.0
-    push_change: float = 0.0
+    push_vertex: float
+    push_change: float
 
     @classmethod
     def names(cls) -> list[str]:
@@ -76,7 +72,7 @@ def first_guess(place: DeviceKind, threads: int) -> ProgramCosts:
     if place == "cpu":
         seconds = 2.4e-9, 1.0e-9, 1.0e-9, 8.0e-9, 6.0e-9, 28.0e-9
         return ProgramCosts(*(value / threads for value in seconds))
-    return ProgramCosts(1.0e-10, 2.0e-11, 5.0e-11, 0.0)
+    return ProgramCosts(1.0e-10, 2.0e-11, 5.0e-11, 0.0, 0.0, 0.0)
 
 
 FORMAT = 3

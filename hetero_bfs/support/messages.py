@@ -81,7 +81,8 @@ def progress(
     """Draw a bar after `delay_seconds` if stderr is a terminal, else print a line now and then.
 
     `costs` are expected seconds of all items, or a multiple of them, if they differ much. They also
-    say how many items there are. No item begins after `end`, by `time.monotonic`.
+    say how many items there are. Lines show at most the seconds until `end`, by
+    `time.monotonic`.
     """
     total = total or len(costs) or None
     if not enabled:

@@ -270,6 +270,8 @@ class MethodSource:
             return False
 
     def _value(self, code: CodeType) -> Any:
+        if any(isinstance(part, CodeType) for part in code.co_consts):  # reads no local names
+            return eval(code, {**self._globals, **self._own})
         return eval(code, self._globals, self._own)  # the user's own code
 
     def place(self, node: Any) -> str:

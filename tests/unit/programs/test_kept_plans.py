@@ -139,3 +139,24 @@ def test_plans_are_few_and_do_not_keep_their_class(few_objects):
     del kind, program, array
     gc.collect()
     assert [one() for one in gone] == [None] * 3
+
+
+def test_objects_that_come_before_any_code_is_written_do_not_share_it():
+    """As two engines in two threads may; see `Plan.of`."""
+    kind, given = steps(), Parameters.of({"begin": 2}, 5)
+    first, second = kind(), kind()
+    CHANGES["an attribute"](second)
+    made = {program: Plan.of(program, given, "int32") for program in (first, second)}
+    for program in (second, first):
+        assert content(made[program]) == content(Plan(program, given, "int32"))
+
+
+def test_a_class_that_is_refused_is_not_kept():
+    kind = steps("step = 1", "step = object()")
+    with pytest.raises(ProgramError):
+        Plan.of(kind(), Parameters.of({"begin": 2}, 5), "int32")
+    assert kind not in plans._KEPT
+    seen = weakref.ref(kind)
+    del kind
+    gc.collect()
+    assert seen() is None

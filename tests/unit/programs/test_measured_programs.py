@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import pairwise, product
 
 import numba
@@ -83,13 +82,6 @@ def test_a_model_keeps_costs():
     model = read_model(json.dumps(data), "made")
     assert model.programs == {"device": {"any_one": COSTS}}
     assert read_model(json.dumps(model.to_json()), "again").programs == model.programs
-
-
-def test_costs_of_older_models():
-    older = {name: value for name, value in COSTS.__dict__.items() if name in OLDER_COSTS}
-    data = model_json("made") | {"programs": {"cpu": {"any_one": older}}}
-    programs = read_model(json.dumps(data), "made").programs
-    assert programs == {"cpu": {"any_one": replace(COSTS, push_vertex=0.0, push_change=0.0)}}
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ def test_shipped_models_are_usable(monkeypatch):
         assert model.about["machine"]["cpu"]
 
 
-def test_parts_that_only_older_models_have_are_left_out():
+def test_unknown_parts_are_left_out():
     """Watts, and the selectors that `auto` took."""
     parts = {"power": {"watts": {"TX": 1.0}}, "auto": {"deep": {"selector": "learned"}}}
     model = read_model(json.dumps(model_json("m") | parts), "m.json")
