@@ -235,7 +235,7 @@ def test_ranks_that_are_refused_on_all_ranks(weights, asked, words):
         (lambda engine: engine.bfs(0, reverse=1), "reverse is 1; give True or False"),
         (lambda engine: engine.bfs(np.ma.array(0, mask=True)), "not a vertex id"),
         (lambda engine: engine.run(Reached(), mask=[0] * 9), "parameter mask is"),
-        (lambda engine: engine.run(Communities()), "most_frequent"),
+        (lambda engine: engine.run(Communities(), rounds=3), "most_frequent"),
         (lambda engine: engine.run(Labels(), hb.RunOptions(mode="asynchronous")), "synchronous"),
         (lambda engine: engine.sssp(10**6), "vertex 1000000"),
         (lambda engine: engine.bfs(-1), "vertex -1"),
