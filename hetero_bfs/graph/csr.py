@@ -234,20 +234,23 @@ class CSRGraph:
         num_vertices: int | None = None,
         directed: bool = False,
         duplicates: Duplicates = "min",
+        renumber: bool = False,
     ) -> CSRGraph:
         """Build from a pandas frame with an edge in each row.
 
         `source`, `target` and `weight` name columns of vertex ids, which are integers from 0, and
-        of weights. The rest is as in `EdgeList.from_arrays`.
+        of weights. With `renumber` the ids may be names, or integers with gaps: vertices are
+        numbered in their sorted order, and `names` has them. The rest is as in
+        `EdgeList.from_arrays`.
 
         Raises
         ------
         ArgumentError
             The frame has no such column.
         GraphError
-            Missing entries, or ids that are not integers of at least 0.
+            Missing entries, or without `renumber` ids that are not integers of at least 0.
         """
-        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates, renumber)
         return cls.from_edge_source(edges_of_pandas(frame, columns))
 
     @classmethod
@@ -260,6 +263,7 @@ class CSRGraph:
         num_vertices: int | None = None,
         directed: bool = False,
         duplicates: Duplicates = "min",
+        renumber: bool = False,
     ) -> CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
@@ -272,7 +276,7 @@ class CSRGraph:
         ArgumentError, GraphError
             As for `from_pandas`, or pyarrow is not installed.
         """
-        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates, renumber)
         return cls.from_edge_source(edges_of_arrow(table, columns))
 
     @classmethod
@@ -285,6 +289,7 @@ class CSRGraph:
         num_vertices: int | None = None,
         directed: bool = False,
         duplicates: Duplicates = "min",
+        renumber: bool = False,
     ) -> CSRGraph:
         """Build from any data frame that narwhals knows, such as Polars', cuDF's or Modin's.
 
@@ -296,7 +301,7 @@ class CSRGraph:
         ArgumentError, GraphError
             As for `from_pandas`, or narwhals is not installed.
         """
-        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates)
+        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates, renumber)
         return cls.from_edge_source(edges_of_frame(frame, columns))
 
     def to_scipy(self) -> scipy.sparse.csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.matrix_checks import convert_matrix
+from hetero_bfs.graph.vertex_names import NameTable
 from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights, weight_dtype_of
 from hetero_bfs.support.checks import MOST_EXACT, check_flag
 
@@ -29,6 +30,7 @@ class TableColumns:
 
     num_vertices : the largest id plus 1 if None
     duplicates : see `EdgeList`
+    renumber : number the vertices by their names, which may be anything but floats
     """
 
     source: Any
@@ -37,6 +39,15 @@ class TableColumns:
     num_vertices: int | None = None
     directed: bool = False
     duplicates: Duplicates = "min"
+    renumber: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("renumber", self.renumber)
+        if self.renumber and self.num_vertices is not None:
+            raise ArgumentError(
+                f"num_vertices is {self.num_vertices}, and renumber=True counts the names; leave "
+                "out num_vertices"
+            )
 
     @property
     def names(self) -> list[Any]:
@@ -45,17 +56,28 @@ class TableColumns:
     def arrays_of(self, columns: list[npt.NDArray[Any]], convert_by: str) -> list[npt.NDArray[Any]]:
         """Return vertex ids and weights; `convert_by` names a method for error messages."""
         source, target, *weight = columns
+        ends = ((self.source, source), (self.target, target))
         return [
-            _ids(self.source, source, convert_by),
-            _ids(self.target, target, convert_by),
+            *(
+                array
+                if self.renumber and array.dtype.kind not in "bcf"
+                else _ids(name, array, convert_by)
+                for name, array in ends
+            ),
             *(as_weights(array, f"column {self.weight!r}", convert_by) for array in weight),
         ]
 
     def edges(self, arrays: list[npt.NDArray[Any]]) -> EdgeList:
         weights = None if self.weight is None else arrays[2]
-        return EdgeList.from_arrays(
-            arrays[0], arrays[1], self.num_vertices, self.directed, weights, self.duplicates
-        )
+        src, dst, count, names = *arrays[:2], self.num_vertices, None
+        if self.renumber:
+            table = NameTable()
+            table.add(src)
+            table.add(dst)
+            names, (src, dst) = table.finish()
+            count = names.size
+        made = EdgeList.from_arrays(src, dst, count, self.directed, weights, self.duplicates)
+        return made if names is None else replace(made, names=names)
 
 
 def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
@@ -91,7 +113,7 @@ def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
     return columns.edges(columns.arrays_of(arrays, "cast"))
 
 
-def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
+def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches | EdgeList:
     """Return the rows of a table as edges, batch by batch; see `CSRGraph.from_arrow`."""
     if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
         raise ArgumentError(
@@ -102,6 +124,11 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
     held = pyarrow.table(table)
     _check_names(columns, held.column_names)
     held = held.select(columns.names)
+    if columns.renumber:  # all batches at once, since names are numbered in their order
+        for name in columns.names:
+            _check_present(name, held.column(name).null_count)
+        arrays = [column.to_numpy() for column in held.columns]
+        return columns.edges(columns.arrays_of(arrays, "cast"))
     batches = []
     for batch in held.to_batches():
         for name, column in zip(columns.names, batch.columns, strict=True):
@@ -171,7 +198,7 @@ def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any
         elif float(np.abs(array).max()) > MOST_EXACT:
             convert = "it lost digits of ids beyond 2**53; read them again as integers"
     elif kind != "b":
-        convert = "number the vertices of both columns together, by one call of pandas.factorize"
+        convert = "give renumber=True, which numbers the vertices of both columns"
     raise GraphError(f"column {name!r} holds {array.dtype}, and vertex ids are integers; {convert}")
 
 

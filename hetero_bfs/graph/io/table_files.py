@@ -29,7 +29,7 @@ from hetero_bfs.graph.io.text_columns import (
     parse_pair,
     parse_weight,
 )
-from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_once
+from hetero_bfs.graph.tables import EdgeBatches, TableColumns, edges_of_arrow, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
 from hetero_bfs.graph.weights import as_weights, nan_fault, weight_dtype_of
 from hetero_bfs.support.messages import setting
@@ -483,6 +483,7 @@ def _edges_of_table(table: Any, wanted: Wanted) -> EdgeList:
         source, target, weight = names[0], names[1], names[2] if wanted.weighted else None
         columns = TableColumns(source, target, weight, directed=wanted.directed)
         found = edges_of_arrow(table, columns)
+        assert isinstance(found, EdgeBatches)
         held = found.weight_dtype is not None
         src, dst = (
             np.concatenate([getattr(p, end) for p in found.parts]) for end in ("src", "dst")

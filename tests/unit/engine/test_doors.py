@@ -143,7 +143,7 @@ FRAME = {"source": [0, 1], "target": [1, 2], "w": [1, 2]}
         ("target", [0.5, 1.0], "entry 0 is 0.5", '.astype("int64")'),
         ("source", [0.0, 2.0**60], "lost digits", "read them again as integers"),
         ("source", [True, False], "holds bool", '.astype("int64")'),
-        ("source", ["u", "v"], "column 'source'", "pandas.factorize"),
+        ("source", ["u", "v"], "column 'source'", "renumber=True"),
         ("w", ["1", "2"], "column 'w' holds '1' of type str", '.astype("float64")'),
         ("w", [Decimal(1), Decimal(2)], "of type Decimal", '.astype("float64")'),
         ("w", pd.to_datetime(["2026-01-01", "2026-01-02"]), "datetime64", "times.min()"),
@@ -161,7 +161,7 @@ def test_messages_name_the_column_and_the_remedy(make, column, values, said, rem
     text = str(caught.value)
     assert said in text
     assert remedy in text
-    assert ("number the vertices" in text) == ("factorize" in remedy)
+    assert ("numbers the vertices" in text) == ("renumber" in remedy)
 
 
 def test_messages_of_other_weights():

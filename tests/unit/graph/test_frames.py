@@ -130,3 +130,55 @@ def test_names_go_to_frames_and_networkx(tmp_path):
     assert list(network.edges(data="weight")) == [("ada", "bob", 2), ("bob", "cy", 3)]
     with pytest.raises(hb.GraphError, match=r"'ada' is not .* is its position in graph\.names"):
         hb.bfs(graph, "ada")
+
+
+NAMED = {"a": ["x", "y", "w", "y"], "b": ["y", "z", "x", "z"], "w": ROWS["w"]}
+GAPS = {"a": [7, 2**40, -3, 2**40], "b": [2**40, 9, 7, 9], "w": ROWS["w"]}
+
+
+def arrow_in_batches(rows):
+    whole = pa.table(rows)
+    return pa.concat_tables([whole.slice(0, 1), whole.slice(1, 2), whole.slice(3)])
+
+
+DOORS = {
+    "pandas": lambda rows, *given, **more: hb.CSRGraph.from_pandas(
+        pd.DataFrame(rows), *given, **more
+    ),
+    "categories": lambda rows, *given, **more: hb.CSRGraph.from_pandas(
+        pd.DataFrame(rows).astype({"a": "category"}), *given, **more
+    ),
+    "narwhals": lambda rows, *given, **more: hb.CSRGraph.from_frame(
+        pytest.importorskip("polars").DataFrame(rows), *given, **more
+    ),
+    "arrow": lambda rows, *given, **more: hb.CSRGraph.from_arrow(pa.table(rows), *given, **more),
+    "batches": lambda rows, *given, **more: hb.CSRGraph.from_arrow(
+        arrow_in_batches(rows), *given, **more
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("rows", [NAMED, GAPS], ids=["names", "gaps"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_vertices_are_numbered_by_their_sorted_names(door, rows, directed):
+    made = DOORS[door](rows, "a", "b", "w", directed=directed, duplicates="max", renumber=True)
+    names = sorted({*rows["a"], *rows["b"]})
+    assert made.names.tolist() == names
+    src, dst = ([names.index(name) for name in rows[end]] for end in "ab")
+    weights = np.array(ROWS["w"])
+    same(made, hb.CSRGraph.from_edges(src, dst, len(names), directed, weights, "max"))
+    result = hb.bfs(made, names.index(rows["a"][0]))
+    assert result.names.tolist() == names
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_renumbering_refuses(door):
+    with pytest.raises(hb.ArgumentError, match="num_vertices is 9, and renumber=True counts"):
+        DOORS[door](NAMED, "a", "b", num_vertices=9, renumber=True)
+    with pytest.raises(hb.ArgumentError, match="renumber is 1; give True or False"):
+        DOORS[door](NAMED, "a", "b", renumber=1)
+    with pytest.raises(hb.GraphError, match="column 'b' has 1 missing"):
+        DOORS[door](NAMED | {"b": ["y", None, "x", "z"]}, "a", "b", renumber=True)
+    with pytest.raises(hb.GraphError, match="column 'b' holds float64"):
+        DOORS[door](NAMED | {"b": [1.0, 2.0, 3.0, 4.0]}, "a", "b", renumber=True)

@@ -90,7 +90,7 @@ def test_arrow_columns_of_the_right_types_are_not_copied():
     ("column", "names", "message"),
     [
         ([0, 1], ("a", "x"), "column 'x' is not in the table; its columns are 'a', 'b'"),
-        (["u", "v"], ("a", "b"), r"column 'a' holds .*factorize"),
+        (["u", "v"], ("a", "b"), r"column 'a' holds .*renumber=True"),
         (pd.array([0, None], "Int64"), ("a", "b"), "column 'a' has 1 missing"),
         ([0, -1], ("a", "b"), "-1"),
         ([0.0, 1.0], ("a", "b"), "float64"),
