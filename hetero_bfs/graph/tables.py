@@ -56,14 +56,9 @@ class TableColumns:
     def arrays_of(self, columns: list[npt.NDArray[Any]], convert_by: str) -> list[npt.NDArray[Any]]:
         """Return vertex ids and weights; `convert_by` names a method for error messages."""
         source, target, *weight = columns
-        ends = ((self.source, source), (self.target, target))
         return [
-            *(
-                array
-                if self.renumber and array.dtype.kind not in "bcf"
-                else _ids(name, array, convert_by)
-                for name, array in ends
-            ),
+            _ids(self.source, source, convert_by, self.renumber),
+            _ids(self.target, target, convert_by, self.renumber),
             *(as_weights(array, f"column {self.weight!r}", convert_by) for array in weight),
         ]
 
@@ -113,7 +108,7 @@ def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
     return columns.edges(columns.arrays_of(arrays, "cast"))
 
 
-def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches | EdgeList:
+def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
     """Return the rows of a table as edges, batch by batch; see `CSRGraph.from_arrow`."""
     if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
         raise ArgumentError(
@@ -128,7 +123,7 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches | EdgeList:
         for name in columns.names:
             _check_present(name, held.column(name).null_count)
         arrays = [column.to_numpy() for column in held.columns]
-        return columns.edges(columns.arrays_of(arrays, "cast"))
+        return EdgeBatches([columns.edges(columns.arrays_of(arrays, "cast"))])
     batches = []
     for batch in held.to_batches():
         for name, column in zip(columns.names, batch.columns, strict=True):
@@ -154,7 +149,7 @@ class EdgeBatches:
         self.num_vertices = max(part.num_vertices for part in parts)
         self.num_input_edges = sum(part.num_input_edges for part in parts)
         self.directed, self.duplicates = parts[0].directed, parts[0].duplicates
-        self.weight_dtype = parts[0].weight_dtype
+        self.weight_dtype, self.names = parts[0].weight_dtype, parts[0].names
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         for part in self.parts:
@@ -182,10 +177,13 @@ def _check_present(name: Any, num_missing: int) -> None:
         )
 
 
-def _ids(name: Any, array: npt.NDArray[Any], convert_by: str) -> npt.NDArray[Any]:
-    """Return a column unchanged if it holds integers, else raise `GraphError` with a remedy."""
+def _ids(name: Any, array: npt.NDArray[Any], convert_by: str, renumber: bool) -> npt.NDArray[Any]:
+    """Return a column unchanged if it holds ids, else raise `GraphError` with a remedy.
+
+    Ids are integers. With `renumber` they are anything but numbers of other types.
+    """
     kind = array.dtype.kind
-    if kind in "iu" or array.size == 0:
+    if kind in "iu" or array.size == 0 or (renumber and kind not in "bcf"):
         return array
     if kind == "O" and all(type(value) is int for value in array.tolist()):
         kind = "b"

@@ -29,7 +29,7 @@ from hetero_bfs.graph.io.text_columns import (
     parse_pair,
     parse_weight,
 )
-from hetero_bfs.graph.tables import EdgeBatches, TableColumns, edges_of_arrow, edges_once
+from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
 from hetero_bfs.graph.weights import as_weights, nan_fault, weight_dtype_of
 from hetero_bfs.support.messages import setting
@@ -478,43 +478,32 @@ def _arrow_table(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> 
 
 
 def _edges_of_table(table: Any, wanted: Wanted) -> EdgeList:
+    if wanted.renumber:
+        table = _with_names(table)
     names = table.column_names
-    if not wanted.renumber:
-        source, target, weight = names[0], names[1], names[2] if wanted.weighted else None
-        columns = TableColumns(source, target, weight, directed=wanted.directed)
-        found = edges_of_arrow(table, columns)
-        assert isinstance(found, EdgeBatches)
-        held = found.weight_dtype is not None
-        src, dst = (
-            np.concatenate([getattr(p, end) for p in found.parts]) for end in ("src", "dst")
-        )
-        weights = np.concatenate([part.weights for part in found.parts]) if held else None
-        return EdgeList.trusted(src, dst, found.num_vertices, wanted.directed, weights)
-    labels = NameTable()
-    for name in names[:2]:
-        column = table.column(name)
-        if column.null_count:
-            raise GraphError(
-                f"column {name!r} has {column.null_count} missing entries; leave out their rows"
-            )
-        labels.add(_names_of(column))
-    known, (src, dst) = labels.finish()
-    weights = None
-    if wanted.weighted:
-        weights = as_weights(table.column(names[2]).to_numpy(), f"column {names[2]!r}", "cast")
-        if nan_fault(weights) is not None:
-            raise GraphError(
-                f"column {names[2]!r} has a NaN or a missing entry; leave out such rows"
-            )
-    return EdgeList.trusted(src, dst, known.size, wanted.directed, weights, names=known)
+    columns = TableColumns(
+        names[0],
+        names[1],
+        names[2] if wanted.weighted else None,
+        directed=wanted.directed,
+        renumber=wanted.renumber,
+    )
+    found = edges_of_arrow(table, columns)
+    src, dst = (np.concatenate([getattr(p, end) for p in found.parts]) for end in ("src", "dst"))
+    weights = np.concatenate([part.weights for part in found.parts]) if wanted.weighted else None
+    return EdgeList.trusted(
+        src, dst, found.num_vertices, wanted.directed, weights, names=found.names
+    )
 
 
-def _names_of(column: Any) -> npt.NDArray[Any]:
-    """Return a column's entries as integers if it has some, else as strings."""
-    values: npt.NDArray[Any] = column.to_numpy()
-    if values.dtype.kind not in "iu":
-        values = column.cast("string").to_numpy()
-    return values
+def _with_names(table: Any) -> Any:
+    """Return a table whose first two columns hold strings where they do not hold integers."""
+    from pyarrow import types
+
+    for i, name in enumerate(table.column_names[:2]):
+        if not types.is_integer(table.column(i).type):
+            table = table.set_column(i, name, table.column(i).cast("string"))
+    return table
 
 
 def write_parquet(graph: EdgeList | CSRGraph, handle: io.BufferedIOBase) -> None:
