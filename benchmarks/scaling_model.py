@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
@@ -79,9 +80,9 @@ class TimedSearch(DistributedSearch):
         self.ends_seconds: list[float] = []
         start, finish = self.host.start, self.host.invalidate_stale_parents
 
-        def timed_start(source: int | None, lists_found: bool = False) -> Frontier:
+        def timed_start(seeds: Seeds, lists_found: bool = False) -> Frontier:
             began = time.perf_counter()
-            frontier = start(source, lists_found)
+            frontier = start(seeds, lists_found)
             self.ends_seconds.append(time.perf_counter() - began)
             return frontier
 
@@ -122,9 +123,10 @@ def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Networ
             edges.num_vertices, lambda v: degrees[v % ranks][v // ranks] == 0, num_keys
         )
         search = TimedSearch(communicator, graph, network)
-        search.search_in_a_row(keys)  # untimed: the ranks learn how fast they are
+        queries = [Query((key,)) for key in keys]
+        search.search_in_a_row(queries)  # untimed: the ranks learn how fast they are
         search.ends_seconds.clear()
-        results = [result for _ in range(rounds) for result in search.search_in_a_row(keys)]
+        results = [result for _ in range(rounds) for result in search.search_in_a_row(queries)]
         ends = search.ends_seconds
         search.close()
         lists = graph.graph

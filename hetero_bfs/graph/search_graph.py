@@ -8,7 +8,7 @@ such a graph as they are, without another copy in the layers' order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -132,6 +132,15 @@ class SearchGraph:
         new = int(self.relabelling.new_of_old[vertex])
         return None if new == NO_VERTEX else new
 
+    def searched_ids(self, vertices: Sequence[int]) -> VertexArray:
+        """Return new ids of the caller's ids, without those that left the searched range."""
+        new = self.relabelling.new_of_old[list(vertices)]
+        return np.ascontiguousarray(new[new != NO_VERTEX])
+
+    def bitmap_of(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+        """Return the bitmap by new ids (level.py) of flags by the caller's ids."""
+        return packed_words(flags[self.relabelling.old_of_new])
+
     def is_isolated(self, vertex: int) -> bool:
         """Return whether a vertex (the caller's id) has no edges except self-loops."""
         new = int(self.relabelling.new_of_old[vertex])
@@ -139,6 +148,14 @@ class SearchGraph:
             return True
         backward = self.graph.transpose
         return bool(self.degree[new] == 0 and backward.indptr[new] == backward.indptr[new + 1])
+
+
+def packed_words(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    """Return a bitmap: flag i is bit i % 32 of word i // 32."""
+    words = np.zeros(-(-flags.size // 32), "<u4")
+    bits = np.packbits(flags, bitorder="little")
+    words.view(np.uint8)[: bits.size] = bits
+    return words.astype(np.uint32, copy=False)
 
 
 def build_search_graph(edges: EdgeSource, order: str = "auto") -> SearchGraph:

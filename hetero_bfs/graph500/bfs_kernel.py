@@ -10,6 +10,7 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
 from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
@@ -185,7 +186,7 @@ class RankBFS(RankKernel):
         graph = construct(communicator, edges, edges.num_input_edges)
         search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
         try:
-            result = search.search(0)
+            result = search.search(Query((0,)))
             if validate:
                 RankValidator(communicator, edges, None).validate(0, result.parent)
         finally:
@@ -206,7 +207,7 @@ class RankBFS(RankKernel):
         )
 
     def search(self, keys: list[int]) -> list[RankResult]:
-        return self._search.search_in_a_row(keys)
+        return self._search.search_in_a_row([Query((key,)) for key in keys])
 
     def open_validator(self, share: FileShare) -> RankValidator:
         return RankValidator(self.communicator, share.edges, share.input_degree)

@@ -12,7 +12,7 @@ and the same kernels search them. A neighbour list holds columns, with hubs of a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, NO_VERTEX, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
-from hetero_bfs.graph.search_graph import SearchGraph
+from hetero_bfs.graph.search_graph import SearchGraph, packed_words
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
 
@@ -133,6 +133,21 @@ class RankGraph(SearchGraph):
             return None
         own = int(self.relabelling.new_of_old[vertex // part.ranks])
         return None if own == NO_VERTEX else own
+
+    def searched_ids(self, vertices: Sequence[int]) -> VertexArray:
+        """Return own numbers of old ids, without those that others own or that are isolated."""
+        part, asked = self.partition, np.array(vertices, np.int64)
+        own = asked[asked % part.ranks == part.rank] // part.ranks
+        numbers = self.relabelling.new_of_old[own]
+        return np.ascontiguousarray(numbers[numbers != NO_VERTEX])
+
+    def bitmap_of(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+        """Return the bitmap of all columns, of all ranks, of flags by old ids."""
+        old = self.relabelling.old_of_new
+        columns = np.flatnonzero(old != NO_VERTEX)
+        by_column = np.zeros(old.size, np.bool_)
+        by_column[columns] = flags[old[columns]]
+        return packed_words(by_column)
 
     def _by_old_id(self, degree: VertexArray) -> VertexArray:
         placed = np.zeros(self.relabelling.new_of_old.size, np.uint32)

@@ -32,11 +32,6 @@ def _is_given(value: Any) -> bool:
     return value is not None
 
 
-def _has_several(sources: Any) -> bool:
-    return isinstance(sources, list | tuple) and len(set(sources)) > 1
-
-
-_WHOLE = "several ranks search from one vertex, without limits, for all parents"
 _ON_CPU = "several ranks run programs on the CPU"
 _ON_DEVICE = "a rank's part of the graph lies whole on its device"
 _NUMBERS = "rank 0 reads vertex numbers, in a file's usual columns"
@@ -71,13 +66,8 @@ ALGORITHMS: Refusals = {
     "threads": Refusal(_unless(None, 1), "the ranks of a host share its cores"),
     "renumber": Refusal(_unless(False), _NUMBERS),
     "columns": Refusal(_is_given, _NUMBERS),
-    "source": Refusal(_has_several, _WHOLE),
-    "depth_limit": Refusal(_is_given, _WHOLE),
-    "target": Refusal(_is_given, _WHOLE),
-    "mask": Refusal(_is_given, _WHOLE),
-    "want": Refusal(_unless("parents"), _WHOLE),
 }
-"""Arguments of algorithms, and further options of their commands."""
+"""Options of algorithms' commands."""
 
 PROGRAMS: Refusals = {
     "mode": Refusal(_unless("synchronous"), 'several ranks run programs in mode "synchronous"'),

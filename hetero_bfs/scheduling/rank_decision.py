@@ -53,11 +53,13 @@ _PUSHES_A_LEVEL = 2  # a rank pushes, and receives messages from other ranks
 _SLOW_STARTS = 2  # slow starts in a row, since the first start is cold
 _EARLY = 15  # the frontier has less than this share of the unvisited edges
 
-(EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, SENT_BYTES) = range(7)
+(EDGES, VERTICES, UNVISITED, UNVISITED_LEFT, PUSH_SECONDS, PULL_SECONDS, SENT_BYTES, FOUND) = range(
+    8
+)
 """Numbers that the ranks reduce by maximum: edges and vertices of the frontier, unvisited vertices
-and their edges, predicted seconds, and bytes for other ranks."""
+and their edges, predicted seconds, bytes for other ranks, and 1 if the target was found."""
 
-NUM_REDUCED = 7
+NUM_REDUCED = 8
 PUSH, PULL, DEVICE_PUSH, DEVICE_PULL = range(4)
 """Predicted levels: a push and a pull on the host, and both on the rank's OpenCL device."""
 
@@ -129,6 +131,7 @@ def predict(
             on_device[which] = least < here
         reduced[PUSH_SECONDS + which] = there if on_device[which] else here
     reduced[SENT_BYTES] = _WORD_BYTES * expected * others_share
+    reduced[FOUND] = state[schema.TARGET] == schema.FOUND_TARGET
 
 
 @dataclass(frozen=True)
@@ -224,7 +227,7 @@ class RankDecision:
             reduced,
         )
         self._reduce(reduced)
-        return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0)
+        return bool(reduced[EDGES] > 0 and reduced[UNVISITED] > 0 and not reduced[FOUND])
 
     def seconds(self) -> tuple[float, float]:
         reduced = self._reduced

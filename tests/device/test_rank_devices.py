@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
+from asked import questions
 from graphs import edge_list, nasty, sources_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from simulated import constructed, joined
 
+import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
-from hetero_bfs.errors import BudgetError
+from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
 from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.scheduling import schema
 
 
-def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
-    """Search by ranks that all have this device, but the last of several."""
+def answers_on_devices(info, edges, queries, ranks, selector, host_size=None):
+    """Search by ranks that all have this device, but the last of several; results by rank."""
 
     def run(communicator):
         graph = constructed(communicator, edges)
@@ -30,11 +36,16 @@ def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
         device = None if without else RankDevice(info, graph, 1)
         search = DistributedSearch(communicator, graph, selector, 1, device=device)
         try:
-            return [search.search(source) for source in sources]
+            return [search.search(query) for query in queries]
         finally:
             search.close()
 
-    by_rank = run_ranks(ranks, run, host_size)
+    return run_ranks(ranks, run, host_size)
+
+
+def search_on_devices(info, edges, sources, ranks, selector, host_size=None):
+    queries = [Query((source,)) for source in sources]
+    by_rank = answers_on_devices(info, edges, queries, ranks, selector, host_size)
     for i, source in enumerate(sources):
         found = joined([results[i] for results in by_rank], edges)
         validate(edges, source, found.parent).raise_if_invalid()
@@ -61,6 +72,49 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
     if selector != "auto" and name == "Kronecker 10":
         assert any(on_device)
         assert not any(level.on_device for result in found[2] for level in result.levels)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@settings(max_examples=15)
+@given(
+    name=st.sampled_from(["Kronecker 10", "grid", "star", "isolated vertices"]),
+    ranks=st.sampled_from([1, 2, 3]),
+    selector=st.sampled_from(["auto", *SCHEDULES]),
+    unified=st.booleans(),
+    data=st.data(),
+)
+def test_any_question(opencl_device, directed, name, ranks, selector, unified, data):
+    """Plain searches after masked ones see the whole graph again."""
+    info, edges = replace(opencl_device, unified_memory=unified), nasty(name, directed)
+    every = [data.draw(questions(edges.num_vertices)) for _ in range(2)]
+    asked = [{"source": v, **more, "reverse": False} for v, more in every] + [{"source": 0}]
+    queries = [check_query(edges.num_vertices, **one) for one in asked]
+    by_rank = answers_on_devices(info, edges, queries, ranks, selector)
+    for i, one in enumerate(asked):
+        limits = {key: one[key] for key in ("depth_limit", "target", "mask") if key in one}
+        levels = hb.bfs(edges, one["source"], **limits).level
+        found = joined([results[i] for results in by_rank], edges)
+        outcome = hb.validate(edges, one["source"], found.parent, levels, **limits)
+        assert outcome.valid, f"{selector}, {one}: {outcome.message}"
+
+
+def test_a_device_that_cannot_take_a_mask_ends_the_search_of_all(opencl_device):
+    edges = nasty("grid")
+    query = check_query(edges.num_vertices, 0, mask=[5])
+
+    def run(communicator):
+        device = RankDevice(opencl_device, constructed(communicator, edges), 1)
+        search = DistributedSearch(communicator, device.host.graph, "fixed:TG", 1, device=device)
+        if communicator.rank == 1:
+            device.receive_mask = mock.Mock(side_effect=DeviceError("it cannot"))
+        with pytest.raises(AgreedError, match="rank 1: it cannot"):
+            search.search(query)
+        found = search.search(Query((0,)))
+        search.close()
+        return found
+
+    found = joined(run_ranks(2, run), edges)
+    validate(edges, 0, found.parent).raise_if_invalid()
 
 
 @pytest.mark.parametrize("selector", SCHEDULES)
@@ -104,15 +158,15 @@ def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
         search.decision.factors[:] = 1e3, 1e3, 1e-3, 1e-3
         search.decision.is_on_device = lambda direction, state: state[schema.LEVEL] >= 1
         try:
-            results = [search.search(3)]
+            results = [search.search(Query((3,)))]
             assert not search.decision.begins_on_device(), "one slow way is not enough"
             device.floor_seconds[0] = floor
-            search.search(3)
+            search.search(Query((3,)))
             assert search.decision.begins_on_device() == (floor == 0.0)
             search.decision.is_on_device = lambda direction, state: bool(
                 state[schema.PLACE] == schema.DEVICE or state[schema.LEVEL] >= 1
             )
-            return [*results, search.search(7)]
+            return [*results, search.search(Query((7,)))]
         finally:
             search.close()
 

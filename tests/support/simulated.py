@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
@@ -51,7 +52,7 @@ def search_all(
         graph = graph.reversed() if reverse else graph
         search = DistributedSearch(communicator, graph, selector, threads)
         try:
-            return search.search_in_a_row(sources)
+            return search.search_in_a_row([Query((source,)) for source in sources])
         finally:
             search.close()
 

@@ -72,7 +72,7 @@ class CPUExecutor(HostRun):
         self.offsets = [allocate(n, np.int64) for _ in range(2)]
         self.found_list = allocate(2 * (n // _FOUND_LIST_SHARE + 1), np.uint32).reshape(-1, 2)
         self._written = np.zeros(words, np.uint32)
-        self._mask = np.zeros(words, np.uint32)
+        self._mask, self._reached = (np.zeros(self._bitmap_words(), np.uint32) for _ in range(2))
         self.parent[:] = NO_VERTEX
         self._results = {size: Recycler() for size in (4, 8)}
 
@@ -226,7 +226,7 @@ class CPUExecutor(HostRun):
             "found_list": self.found_list,
             "unvisited_list": np.empty(self._most_unvisited_listed(), np.uint32),
             "mask": self._mask,
-            "reached": np.zeros_like(self._mask),
+            "reached": self._reached,
             "queue": tuple(self.queue),
             "offsets": tuple(self.offsets),
             "segments": tuple(np.zeros((3, self.threads + 1), np.int64) for _ in range(2)),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
-from hetero_bfs.graph.edge_source import NO_VERTEX, check_sources, check_vertex
+from hetero_bfs.graph.edge_source import check_sources, check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.checks import as_array, check_choice, check_flag, check_integer
 from hetero_bfs.support.messages import shown
@@ -59,25 +59,21 @@ class Query:
         """
         if len(self.sources) == 1 and self.mask is None:
             return graph.searched_id(self.sources[0]), None
-        searched = graph.relabelling.new_of_old[list(self.sources)]
-        searched = np.ascontiguousarray(searched[searched != NO_VERTEX])
-        if searched.size == 0:
+        seeds = self.seeds(graph)
+        if seeds.sources.size == 0:
             return None, None
-        return int(searched[0]), Seeds(searched, self._bitmap(graph))
+        return int(seeds.sources[0]), seeds
+
+    def seeds(self, graph: SearchGraph) -> Seeds:
+        """Return all sources that have edges, and the mask; on ranks only a rank's own sources."""
+        mask = None if self.mask is None else graph.bitmap_of(self.mask)
+        return Seeds(graph.searched_ids(self.sources), mask)
 
     def searched_target(self, graph: SearchGraph) -> int | None:
         """Return the target's new id; None without a target, or if no search can reach it."""
         if self.target is None or (self.mask is not None and self.mask[self.target]):
             return None  # masked vertices count as visited
         return graph.searched_id(self.target)
-
-    def _bitmap(self, graph: SearchGraph) -> npt.NDArray[np.uint32] | None:
-        if self.mask is None:
-            return None
-        words = np.zeros(-(-graph.num_searched // 32), np.uint32)
-        bits = np.packbits(self.mask[graph.relabelling.old_of_new], bitorder="little")
-        words.view(np.uint8)[: bits.size] = bits
-        return words.astype("<u4", copy=False).astype(np.uint32, copy=False)
 
 
 def check_query(
@@ -197,8 +193,9 @@ def as_mask(mask: npt.ArrayLike, num_vertices: int) -> npt.NDArray[np.bool_]:
 class Seeds(NamedTuple):
     """Several vertices from which one search starts, and vertices that it ignores.
 
-    `sources` are new ids: at least one, without duplicates, not masked. `mask` is a bitmap
-    (level.py). The search starts on the host and may migrate like any other.
+    `sources` are new ids, without duplicates, not masked. `mask` is a bitmap (level.py). A rank may
+    have no source, and its `mask` has all columns. The search starts on the host and may migrate
+    like any other.
     """
 
     sources: npt.NDArray[np.uint32]

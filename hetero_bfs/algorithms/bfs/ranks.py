@@ -2,7 +2,8 @@
 
 A bottom-up level starts with a dense exchange. A top-down level ends with an exchange of message
 counts and messages. After each level one reduction decides the direction of the next level and
-detects the end.
+detects the end, or that the target's owner has found it. A depth limit needs no call, since all
+ranks run the same levels.
 
 Each rank runs its part of a level on its host or on its device, wherever its part of the search is.
 """
@@ -18,17 +19,16 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import RankedGraph
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
-from hetero_bfs.algorithms.bfs.query import Query
+from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.algorithms.bfs.serial import as_parents
-from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
-from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.ranks.rank_run import RankRun, usual_threads
-from hetero_bfs.ranks.refusals import ALGORITHMS, refuse
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
@@ -57,57 +57,64 @@ class RankLevel:
 
 
 def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
-    """Search on all ranks of an engine, which share the cores of their host.
-
-    Raises `AgreedError` if the search has several sources or a limit.
-    """
-    refuse(ALGORITHMS, vars(query) | {"source": query.sources})
+    """Search on all ranks of an engine, which share the cores of their host."""
     communicator, n = engine.communicator, engine.num_vertices
-    (source,), directed = query.sources, engine.graph.graph.directed
+    directed = engine.graph.graph.directed
     back = query.reverse and directed
 
     def opened() -> tuple[DistributedSearch, npt.NDArray[np.uint32]]:
         graph, threads = engine.along("in" if back else "out"), usual_threads(communicator)
         search = DistributedSearch(communicator, graph, threads=threads)
-        search.search(source)  # untimed: the first one loads or compiles the other kernels
+        search.search(Query(query.sources[:1]))  # untimed: it loads or compiles other kernels
         return search, gathered(communicator, graph.input_degree, n)
 
     search, degree = engine.keep((DistributedSearch, back), opened)
-    found = search.search(source)
+    found = search.search(query)
     parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
-    edges = _edges_of_levels(communicator, search.graph, found.levels)
+    counts = _counts_of_levels(communicator, search.graph, found.levels, query)
     searched = int(engine.graph.partition.sizes.sum())
     result = BFSResult(
-        source, parent, found.seconds, 0.0, degree, directed,
-        lambda: _level_traces(found.levels, searched, edges, result.level), reverse=query.reverse,
+        query.sources[0], parent, found.seconds, 0.0, degree, directed,
+        lambda: _level_traces(found.levels, searched, counts, result.level),
+        sources=query.sources, reverse=query.reverse,
     )  # fmt: skip
+    if query.want == "levels":
+        _ = result.level  # computed from the parents, and kept
+        result.parent = np.empty(0, parent.dtype)
     return result
 
 
-def _edges_of_levels(
-    communicator: Communicator, graph: RankGraph, levels: list[RankLevel]
+def _counts_of_levels(
+    communicator: Communicator, graph: RankGraph, levels: list[RankLevel], query: Query
 ) -> npt.NDArray[np.int64]:
-    """Return the edges that leave each level, then the stored edges; all ranks must call this."""
-    counts = [level.frontier_edges for level in levels]
-    edges = np.array([*counts, graph.graph.num_stored_edges], np.int64)
-    communicator.reduce_to_all(edges, "sum")
-    return edges
+    """Return counts of all ranks: edges that leave each level, stored edges, and what is masked.
+
+    The last two are masked vertices that have edges, and their edges. All ranks must call this.
+    """
+    own = graph.relabelling.old_of_new[: graph.num_searched]
+    masked = np.zeros(own.size, np.bool_) if query.mask is None else query.mask[own]
+    ignored = np.count_nonzero(masked), graph.degree.sum(where=masked, dtype=np.int64)
+    leaving = [level.frontier_edges for level in levels]
+    counts = np.array([*leaving, graph.graph.num_stored_edges, *ignored], np.int64)
+    communicator.reduce_to_all(counts, "sum")
+    return counts
 
 
 def _level_traces(
     levels: list[RankLevel],
     searched: int,
-    edges: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
     level_of: npt.NDArray[np.int32],
 ) -> list[LevelTrace]:
     """Return the levels of a search: vertices and edges of all ranks, seconds of this one.
 
-    `searched` is the number of vertices with edges, `edges` the result of `_edges_of_levels`.
+    `searched` is the number of vertices with edges, `counts` the result of `_counts_of_levels`.
     `level_of` is -1 for unreached vertices. `transfer_seconds` is the time of exchanges.
     """
     vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
-    *leaving, stored = edges.tolist()
-    growth, unvisited, left, traces = stored / max(searched, 1), searched, stored, []
+    *leaving, stored, masked, masked_edges = counts.tolist()
+    growth, traces = stored / max(searched, 1), []
+    unvisited, left = searched - masked, stored - masked_edges
     for number, level in enumerate(levels):
         unvisited, left = unvisited - vertices[number], left - leaving[number]
         if number:
@@ -128,7 +135,7 @@ def _level_traces(
 
 @dataclass(eq=False)
 class RankResult:
-    """A search's result on one rank; `source` is the caller's id.
+    """A search's result on one rank; `source` is its first source, the caller's id.
 
     `parent`, shape (own old ids,), has old ids; NO_VERTEX where not reached. `seconds` are from the
     key to complete parents on the slowest rank. `reached` and `nedge` are of the whole search:
@@ -180,54 +187,73 @@ class DistributedSearch(RankRun[RankExecutor]):
         self._others_known = 0
         self._saved = SavedParents()
 
-    def search(self, source: int) -> RankResult:
-        return self.search_in_a_row([source])[0]
+    def search(self, query: Query) -> RankResult:
+        return self.search_in_a_row([query])[0]
 
-    def search_in_a_row(self, sources: Sequence[int]) -> list[RankResult]:
-        """Search from several vertices back-to-back, then restore the caller's ids.
+    def search_in_a_row(self, queries: Sequence[Query]) -> list[RankResult]:
+        """Search back-to-back, then restore the caller's ids.
 
         Work between searches would evict the next one's code and data from the caches. So the
         parents are only copied: 4 bytes per own vertex and search, in memory that is reused.
 
-        Raises `GraphError` before any search if a vertex is not in the graph.
+        Raises `AgreedError` on all ranks if one of them cannot prepare a mask.
         """
-        checked = [check_vertex(source, self.graph.num_vertices) for source in sources]
         parent, searches = self.host.parent, []
-        for source, saved in zip(
-            checked, self._saved.room(len(checked), parent.size, None), strict=True
+        for query, saved in zip(
+            queries, self._saved.room(len(queries), parent.size, None), strict=True
         ):
-            levels, seconds = self.timed(self._search, source)
+            try:
+                seeds = self._seeds(query)
+                levels, seconds = self.timed(self._search, query, seeds)
+            finally:
+                self._end_mask(query)
             if self.device is not None:
                 self.device.gather()
-            searches.append((source, saved, seconds, levels))
+            searches.append((query, saved, seconds, levels))
             saved[:] = parent
         return [self._result(*search) for search in searches]
 
-    def _search(self, source: int) -> list[RankLevel]:
+    def _seeds(self, query: Query) -> Seeds:
+        def found() -> Seeds:
+            seeds = query.seeds(self.graph)
+            if self.device is not None and seeds.mask is not None:
+                self.device.receive_mask(seeds.mask)  # it may compile, and fail
+            return seeds
+
+        return found() if query.mask is None else agreed(self.communicator, found)
+
+    def _end_mask(self, query: Query) -> None:
+        if query.mask is not None:
+            self.host.end_mask()
+            if self.device is not None:
+                self.device.end_mask()
+
+    def _search(self, query: Query, seeds: Seeds) -> list[RankLevel]:
         started = time.perf_counter()
-        device, own = self.device, self.graph.searched_id(source)
+        device = self.device
         if device is not None:
             device.clear()
         if device is not None and self.decision.begins_on_device():
-            frontier = device.start(own)
+            frontier = device.start(seeds)
         else:
-            frontier = self.host.start(own, lists_found=device is not None)
+            frontier = self.host.start(seeds, lists_found=device is not None)
+        frontier.target = query.searched_target(self.graph)
         self._others_known = frontier.visited_index
-        levels = self._run(frontier, started)
+        levels = self._run(frontier, started, query.max_levels)
         if device is None:
             self.host.invalidate_stale_parents(frontier)
         else:
             device.complete(frontier)
         return levels
 
-    def _run(self, frontier: Frontier, started: float) -> list[RankLevel]:
+    def _run(self, frontier: Frontier, started: float, limit: int | None) -> list[RankLevel]:
         levels: list[RankLevel] = []
         began_on_host = frontier.place == schema.HOST
         decision, exchange = self.decision, self._exchange
         direction: Direction = "top-down"
         began = time.perf_counter()
         on_host = began - started  # seconds of the rank's own work before a move
-        while decision.agree(frontier.state):
+        while len(levels) != limit and decision.agree(frontier.state):
             predicted = decision.seconds()
             direction = decision.choose(frontier.level, direction)
             before = frontier.vertices, frontier.edges
@@ -238,6 +264,7 @@ class DistributedSearch(RankRun[RankExecutor]):
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
+            self._look_for_target(runner, frontier)
             if moving and on_device and began_on_host:
                 decision.learn_start(on_host + moving, len(levels))
             on_host += seconds
@@ -255,6 +282,12 @@ class DistributedSearch(RankRun[RankExecutor]):
             )
             began = now
         return levels
+
+    def _look_for_target(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> None:
+        """Note whether this rank owns the target, and has found it."""
+        target = frontier.target
+        if target is not None and runner.has_visited(target, frontier.visited_index):
+            frontier.state[schema.TARGET] = schema.FOUND_TARGET
 
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
         if self.device is None or on_device == (frontier.place != schema.HOST):
@@ -292,10 +325,11 @@ class DistributedSearch(RankRun[RankExecutor]):
         return time.perf_counter() - began
 
     def _result(
-        self, source: int, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
+        self, query: Query, saved: npt.NDArray[np.uint32], seconds: float, levels: list[RankLevel]
     ) -> RankResult:
         parent = self.host.restored(saved)
-        part = self.graph.partition
-        if part.owner(source) == part.rank:  # also if it has no edges
-            parent[source // part.ranks] = source
-        return RankResult(source, parent, seconds, *self.count(parent != NO_VERTEX), levels)
+        part, sources = self.graph.partition, np.array(query.sources)
+        own = sources[sources % part.ranks == part.rank]  # also those without edges
+        parent[own // part.ranks] = own
+        reached = self.count(parent != NO_VERTEX)
+        return RankResult(query.sources[0], parent, seconds, *reached, levels)

@@ -19,6 +19,7 @@ from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.host import unpack_counter
 from hetero_bfs.algorithms.bfs.platform import trained_tuning
+from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo
@@ -139,20 +140,33 @@ class RankDevice:
             for bitmap in self._memory.visited:
                 self.device.fill(bitmap, 0)
 
-    def start(self, source: int | None) -> Frontier:
-        """Start a search here, after `clear`; the frontier is `source` (an own number), if any."""
-        if self._unified:
-            frontier = self.host.start(source)
+    def start(self, seeds: Seeds) -> Frontier:
+        """Start a search here, after `clear`. The host writes several sources, and a mask."""
+        own, graph = seeds.sources, self._graph
+        if self._unified or own.size > 1 or seeds.mask is not None:
+            frontier = self.host.start(seeds, lists_found=True)
             self.enter(frontier, "top-down")
             return frontier
-        frontier = self.host.first_frontier(source, lists_found=False)
-        frontier.place = schema.DEVICE
-        frontier.state[schema.FOUND_LISTED] = 0  # the host finds nothing
+        n, m = graph.num_searched, graph.graph.num_stored_edges
+        frontier = Frontier(int(graph.degree[own].sum()), n, m)
+        frontier.vertices, frontier.state[schema.UNVISITED_VERTICES] = own.size, n - own.size
+        frontier.place, frontier.found_list = schema.DEVICE, 0  # the host finds nothing
         self._used = True
-        if source is not None:
+        if own.size:
             self._executor.receive_policy(self._policy, 1)
-            self._executor.program.launch(self._policy, source, 0, 0, frontier)
+            self._executor.program.launch(self._policy, int(own[0]), 0, 0, frontier)
         return frontier
+
+    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Ignore the vertices of a bitmap of all columns until `end_mask`."""
+        self._executor.receive_mask(mask)
+
+    def end_mask(self) -> None:
+        self._executor.end_mask()
+
+    def has_visited(self, vertex: int, index: int) -> bool:
+        self._executor.acquire()
+        return self._executor.has_visited(vertex, index)
 
     def enter(self, frontier: Frontier, direction: Direction) -> None:
         with_queue = direction == "top-down"
@@ -303,10 +317,10 @@ class RankDevice:
         """
         host, graph = self.host, self._graph
         last = int(np.flatnonzero(graph.degree)[-1]) if graph.degree.any() else 0
-        counts = np.zeros(self._partition.ranks, np.int64)
+        counts, nowhere = np.zeros(self._partition.ranks, np.int64), Seeds(np.empty(0, np.uint32))
         seconds = []
         for _ in range(_FLOOR_REPEATS):
-            host.start(None)
+            host.start(nowhere)
             frontier = Frontier(
                 int(graph.degree[last]), graph.num_searched, graph.graph.num_stored_edges
             )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.host import Allocator, CPUExecutor
+from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.ranks.communicator import Counts
 from hetero_bfs.ranks.exchange import Words
@@ -77,30 +78,19 @@ class RankExecutor(CPUExecutor):
         own = (TOP_DOWN, BLANK)  # `_link` replaces them, so they are not compiled
         return {task: one for task, one in super()._phases().items() if task not in own}
 
-    def start(self, source: int | None, lists_found: bool = False) -> Frontier:
-        """Reset the arrays; the frontier is `source` (an own number), if it is not None.
+    def start(self, seeds: Seeds, lists_found: bool = False) -> Frontier:
+        """Reset the arrays; the frontier is the rank's own sources, perhaps none.
 
         With `lists_found` top-down levels list the vertices that they find, for a device.
         """
-        frontier = self.first_frontier(source, lists_found)
-        frontier.place = schema.HOST
-        self._kernels.blank(self.control, self.shared, frontier.state)
-        if source is not None:
-            this = frontier.queue_index
-            self.visited[frontier.visited_index][source >> 5] = np.uint32(1 << (source & 31))
-            self.parent[source] = self.found_list[0] = source
-            self.queue[this][0], self.offsets[this][0] = source, 0
+        frontier = Frontier()
+        frontier.found_list = 0 if lists_found else -1
+        self.begin_at(seeds, frontier)
         return frontier
 
-    def first_frontier(self, source: int | None, lists_found: bool) -> Frontier:
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        frontier = Frontier(0 if source is None else int(self.graph.degree[source]), n, m)
-        state = frontier.state
-        state[schema.FOUND_LISTED] = int(source is not None) if lists_found else -1
-        if source is None:
-            state[schema.FRONTIER_VERTICES] = 0
-            state[schema.UNVISITED_VERTICES] = n
-        return frontier
+    def has_visited(self, vertex: int, index: int) -> bool:
+        """Tell whether an own vertex is set in bitmap number `index`."""
+        return bool(int(self.visited[index][vertex >> 5]) >> (vertex & 31) & 1)
 
     def push(self, frontier: Frontier, counts: Counts) -> tuple[int, int]:
         """Run a top-down level; return the number of own vertices found, and of their edges.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from simulated import constructed
 
+from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
@@ -45,7 +46,7 @@ def test_calls_and_bytes_of_levels(ranks, one_host):
     def run(communicator):
         graph = constructed(communicator, EDGES)
         search = Counting(communicator, graph, "fixed:TC,BC,BC,TC", 1)
-        result = search.search(3)
+        result = search.search(Query((3,)))
         return graph.partition, search.levels, result.levels, search._exchange._box_words
 
     found = run_ranks(ranks, run, ranks if one_host else 1)

@@ -168,7 +168,8 @@ def start(control, arrays, source, state):
 def start_at(control, arrays, sources, state):
     """Make `sources`, uint32 without duplicates, the frontier of a search; see `Seeds`.
 
-    If control[MASKED] is set, the vertices of `arrays.mask` are ignored.
+    If control[MASKED] is set, the vertices of `arrays.mask` are ignored. On a rank the mask also
+    has other ranks' vertices, behind its own; they have no parent here.
     """
     share_words(control, arrays, state, job.BLANK)
     this, degree, parent = np.int64(state[schema.QUEUE_INDEX]), arrays.degree, arrays.parent
@@ -177,7 +178,9 @@ def start_at(control, arrays, sources, state):
     vertices, edges, masked, masked_edges = 0, np.int64(0), 0, np.int64(0)
     if control[job.MASKED]:
         for word in range(mask.size):
-            rest = visited[word] = mask[word]
+            visited[word] = mask[word]
+        for word in range(arrays.written.size):
+            rest = mask[word]
             while rest:
                 v = (np.int64(word) << 5) + np.int64(trailing_zeros(rest))
                 rest &= rest - np.uint32(1)

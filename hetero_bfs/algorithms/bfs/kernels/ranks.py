@@ -1,4 +1,4 @@
-"""Levels of a rank in both directions, and the start and the result of its search.
+"""Levels of a rank in both directions, and the blank arrays of its search.
 
 A top-down level claims the rank's own vertices, and collects messages for other ranks.
 
@@ -25,7 +25,7 @@ from numba import njit
 from hetero_bfs.algorithms.bfs.kernels import job, level
 from hetero_bfs.algorithms.bfs.kernels.level import claim_chunk, queue_found, reserve
 from hetero_bfs.algorithms.bfs.kernels.level_loop import convert, list_found
-from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share, share_words
+from hetero_bfs.algorithms.bfs.kernels.phases import CHUNKS_PER_THREAD, counted, share
 from hetero_bfs.devices.cpu.thread_pool import CHUNKS
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling import schema
@@ -209,8 +209,3 @@ def blank_chunk(control, arrays, chunk, me):
     for bitmap in arrays.visited:
         bitmap[low:high] = 0
     return job.NONE, job.NONE, job.NONE
-
-
-@kernel(counted=False)
-def blank(control, arrays, state):
-    share_words(control, arrays, state, job.BLANK)
