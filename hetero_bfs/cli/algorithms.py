@@ -64,22 +64,9 @@ def run(options: Namespace) -> int:
 
 
 def _run_here(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]) -> Report[Any]:
-    vertices = [name for name in _VERTICES if arguments.get(name) is not None]
-    count = None
-    if vertices and not may_have_names(options):
-        count = vertices_by_header(options.graph)
-    early = _ask_early(row, arguments, count)
-    for path in arguments.values():
-        if isinstance(path, Path):  # a wrong name ends the command before the graph is read
-            with system_errors(path):
-                path.stat()
+    early = _ask_early(row, options, arguments)
     edges = read_graph(options, options.graph, early.kind.needs_weights)
-    arguments |= {name: _numbers(edges, arguments[name]) for name in vertices}
-    values = {
-        name: _FILES[name](path, edges)
-        for name, path in arguments.items()
-        if isinstance(path, Path)
-    }
+    arguments, values = _resolved(edges, arguments)
     request = row.ask(edges.num_vertices, **(arguments | values))
     with _opened(request, edges, engine_options(options)) as (runs, answer):
         report = request.kind.report(edges, answer(), arguments, values)
@@ -88,12 +75,31 @@ def _run_here(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any])
     return report
 
 
-def _ask_early(row: Row[Any, Any], arguments: dict[str, Any], count: int | None) -> Request[Any]:
-    """Check arguments before a file is read; without `count` vertices are not checked."""
+def _vertices(arguments: dict[str, Any]) -> list[str]:
+    return [name for name in _VERTICES if arguments.get(name) is not None]
+
+
+def _resolved(edges: Any, arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments with vertices as numbers, and the values of those that are files."""
+    vertices = {name: _numbers(edges, arguments[name]) for name in _vertices(arguments)}
+    paths = {name: path for name, path in arguments.items() if isinstance(path, Path)}
+    return arguments | vertices, {name: _FILES[name](path, edges) for name, path in paths.items()}
+
+
+def _ask_early(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]) -> Request[Any]:
+    """Check arguments before a file is read; vertices only if the graph's header tells how many."""
+    count = None
+    if _vertices(arguments) and not may_have_names(options):
+        count = vertices_by_header(options.graph)
     known = {name: value for name, value in arguments.items() if not isinstance(value, Path)}
     if count is None:
-        known |= {name: 0 for name in _VERTICES if known.get(name) is not None}
-    return row.ask(_SOME_VERTICES if count is None else count, **known)
+        known |= dict.fromkeys(_vertices(known), 0)
+    request = row.ask(_SOME_VERTICES if count is None else count, **known)
+    for path in arguments.values():
+        if isinstance(path, Path):  # a wrong name ends the command before the graph is read
+            with system_errors(path):
+                path.stat()
+    return request
 
 
 @contextmanager
@@ -135,7 +141,7 @@ _FILES = {"start": _earlier_colours, "mask": _mask}
 def _run_on_ranks(
     row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 ) -> Report[Any] | None:
-    """Run on all ranks; return the report on rank 0, None elsewhere.
+    """Run on all ranks; return the report on rank 0, which reads all files, None elsewhere.
 
     All ranks raise `AgreedError` if an option, the file or the graph cannot be used.
     """
@@ -145,15 +151,18 @@ def _run_on_ranks(
 
     def work(communicator: Communicator) -> Report[Any] | None:
         from hetero_bfs.engine.rank_engine import RankEngine
-        from hetero_bfs.ranks.communicator import agreed
+        from hetero_bfs.ranks.communicator import agreed, done_by_first
 
-        early = agreed(communicator, lambda: _ask_early(row, arguments, None))
+        early = done_by_first(communicator, lambda: _ask_early(row, options, arguments))
         engine = RankEngine.read(
             options.graph, early.kind.needs_weights, communicator, options.directed
         )
         agreed(communicator, lambda: _refuse_names(engine.edges))
-        result = getattr(engine, row.name)(**arguments)
-        return None if engine.edges is None else early.kind.report(engine.edges, result, arguments)
+        asked, values = done_by_first(communicator, lambda: _resolved(engine.edges, arguments))
+        result = getattr(engine, row.name)(**(asked | values))
+        if engine.edges is None:
+            return None
+        return early.kind.report(engine.edges, result, asked, values)
 
     return run_together(work)
 

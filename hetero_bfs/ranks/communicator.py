@@ -144,19 +144,35 @@ def agreed(communicator: Communicator, work: Callable[[], T]) -> T:
     Raises `AgreedError` on all ranks if the work of any rank raised `HeteroBFSError`, `OSError` or
     `MemoryError`.
     """
-    problem, result = None, None
-    try:
-        result = work()
-    except (HeteroBFSError, OSError) as error:
-        problem = str(error)
-    except MemoryError:
-        problem = "out of memory; choose a smaller graph or more machines"
+    problem, result = _tried(work)
     problems = communicator.collect(problem)
     failed = [rank for rank, text in enumerate(problems) if text is not None]
     if failed:
         where = "" if len(failed) == communicator.size else f"rank {failed[0]}: "
         raise AgreedError(f"{where}{problems[failed[0]]}")
     return result  # type: ignore[return-value]
+
+
+def done_by_first(communicator: Communicator, work: Callable[[], T]) -> T:
+    """Do work without communication on rank 0; return its result on all ranks, as `collect` does.
+
+    Raises `AgreedError` on all ranks as `agreed` does.
+    """
+    mine = _tried(work) if communicator.rank == 0 else (None, None)
+    problem, result = communicator.collect(mine)[0]
+    if problem is not None:
+        raise AgreedError(problem)
+    return result  # type: ignore[no-any-return]
+
+
+def _tried(work: Callable[[], T]) -> tuple[str | None, T | None]:
+    """Return the text of the error, if there was one, and the result."""
+    try:
+        return None, work()
+    except (HeteroBFSError, OSError) as error:
+        return str(error), None
+    except MemoryError:
+        return "out of memory; choose a smaller graph or more machines", None
 
 
 _REDUCTIONS = {"max": np.maximum.reduce, "min": np.minimum.reduce, "sum": np.add.reduce}

@@ -23,6 +23,7 @@ from hetero_bfs.ranks.mpi import world
 from tests.fuzz import plain_answers as plain
 from tests.fuzz.cases import Case, Step, draw_graph
 from tests.fuzz.program_cases import PROGRAMS, PlainRun, difference, draw_program
+from tests.fuzz.searches import draw_query, search_asked, search_problem
 
 _RUNS = 4  # over one graph
 _ALPHA, _TOL = 0.85, 1e-6
@@ -41,19 +42,14 @@ def draw_case(chance: Random) -> Case:
         {"sources": [chance.randrange(case.num_vertices)], "reverse": chance.random() < 0.3}
         for _ in range(_RUNS)
     ]
+    if name == "bfs":
+        steps = [draw_query(case.num_vertices, chance) for _ in range(_RUNS)]
     return replace(case, place="cpu", settings={"program": name}, steps=steps)
 
 
 def _bfs(engine: RankEngine, case: Case, step: Step) -> Found:
-    found = engine.bfs(step["sources"][0], reverse=step["reverse"])
-
-    def problem() -> str | None:
-        level = plain.levels(case, step)
-        if found.level.tolist() != level:
-            return f"levels {found.level.tolist()[:20]}, expected {level[:20]}"
-        return plain.tree_problem(case, step, level, found.parent.tolist())
-
-    return problem
+    found = search_asked(engine, step)
+    return lambda: search_problem(case, step, found)
 
 
 def _sssp(engine: RankEngine, case: Case, step: Step) -> Found:

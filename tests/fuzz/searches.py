@@ -14,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.components.algorithm import ComponentRuns
 from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
@@ -22,6 +23,7 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.engine.engine import Engine
+from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import BudgetError, SplitError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.model_selectors import ZhangSelector
@@ -72,13 +74,13 @@ def _draw_bfs(chance: Random) -> Case:
     device = device_of(case)
     selectors = selectors_of(device) + _RULES + ["daga"] * (device is not None)
     steps = [
-        {"selector": chance.choice(selectors), **_query(case.num_vertices, chance)}
+        {"selector": chance.choice(selectors), **draw_query(case.num_vertices, chance)}
         for _ in range(chance.randint(1, _MOST_STEPS))
     ]
     return replace(case, settings=settings, steps=steps)
 
 
-def _query(n: int, chance: Random) -> Step:
+def draw_query(n: int, chance: Random) -> Step:
     """Return what one search is asked for; half of them have a source alone."""
     query: Step = {"sources": [chance.randrange(n)]}
     if chance.random() < 0.5:
@@ -114,19 +116,25 @@ def _bfs_problems(case: Case) -> Iterator[str | None]:
     with engine_on(device_of(case), case.edge_list(), **case.settings) as engine:
         for step in case.steps:
             engine.set_selector(_selector_of(step["selector"], engine))
-            names = ("depth_limit", "target", "mask", "reverse", "want", "dtype")
-            query = {name: step[name] for name in names if name in step}
-            sources = step["sources"]
-            result = engine.bfs(sources if len(sources) > 1 else sources[0], **query)
-            level = plain.levels(case, step)
-            if result.level.tolist() != level:
-                yield f"levels {result.level.tolist()[:20]}, expected {level[:20]}"
-            elif result.reached != sum(depth >= 0 for depth in level):
-                yield f"{result.reached} reached"
-            elif step.get("want") == "levels":
-                yield None
-            else:
-                yield plain.tree_problem(case, step, level, result.parent.tolist())
+            yield search_problem(case, step, search_asked(engine, step))
+
+
+def search_asked(engine: Engine | RankEngine, step: Step) -> BFSResult:
+    names = ("depth_limit", "target", "mask", "reverse", "want", "dtype")
+    query = {name: step[name] for name in names if name in step}
+    sources = step["sources"]
+    return engine.bfs(sources if len(sources) > 1 else sources[0], **query)
+
+
+def search_problem(case: Case, step: Step, result: BFSResult) -> str | None:
+    level = plain.levels(case, step)
+    if result.level.tolist() != level:
+        return f"levels {result.level.tolist()[:20]}, expected {level[:20]}"
+    if result.reached != sum(depth >= 0 for depth in level):
+        return f"{result.reached} reached"
+    if step.get("want") == "levels":
+        return None
+    return plain.tree_problem(case, step, level, result.parent.tolist())
 
 
 # The other algorithms

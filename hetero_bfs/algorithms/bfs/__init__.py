@@ -22,8 +22,8 @@ def bfs(
 ) -> Request[BFSResult]:
     """Search from one vertex or several; all ids, here and in the result, are the caller's.
 
-    Searches of several Python threads run one after another on an engine. Several ranks search
-    whole graphs from one vertex: they refuse all arguments but `source`, `reverse` and `dtype`.
+    Searches of several Python threads run one after another on an engine. Several ranks make the
+    same call, with the same arguments.
 
     Parameters
     ----------

@@ -41,6 +41,58 @@ def test_results_are_those_of_one_process(made, tmp_path, on_ranks, capsys, comm
     assert (data["source"], data["reached"], data["device"]) == (1, expected.reached, None)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--source", 9, "--source", 200],
+        ["--depth-limit", 2, "--mask", "mask.txt"],
+        ["--target", 60, "--source", 3, "--mask", "mask.txt", "--dtype", "int32"],
+    ],
+)
+def test_limits_are_those_of_one_process(made, tmp_path, monkeypatch, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mask.txt").write_text("5\n17\n40\n41\n")
+
+    def answer():
+        asked = ["bfs", made, "--source", 1, *options, "--levels", "l.npy", "--json", "r.json"]
+        assert run(*asked) == 0
+        report = json.loads((tmp_path / "r.json").read_text())
+        path = report["path"]
+        same = {name: report[name] for name in ("source", "sources", "reached", "depth", "nedge")}
+        assert ", valid" in capsys.readouterr().out
+        return np.load("l.npy").tolist(), same, path and len(path)
+
+    alone = answer()
+    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
+    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+    assert answer() == alone
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--mask", "absent.txt"],
+        ["--mask", "mask.txt"],
+        ["--mask", "words.txt"],
+        ["--target", "999999"],
+        ["--target", "Berlin"],
+    ],
+)
+def test_wrong_limits_are_said_as_in_one_process(made, tmp_path, monkeypatch, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mask.txt").write_text("0\n1\n")
+    (tmp_path / "words.txt").write_text("zero\n")
+    said = []
+    for ranks in (1, 3):
+        with monkeypatch.context() as patch:
+            if ranks > 1:
+                patch.setattr(algorithms, "launched_ranks", lambda: 3)
+                patch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+            status = run("bfs", made, "--source", 1, *options)
+        said.append((status, one_line(capsys)))
+    assert said[0] == said[1]
+
+
 def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
     assert run("bfs", made, "--source", 1, "-v", "--json", "-", "--dtype", "int32") == 0
     captured = capsys.readouterr()
@@ -56,9 +108,7 @@ def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
         (["--selector", "daga"], "--selector needs a single process"),
         (["--decision-interval", "2"], "--decision-interval needs a single process"),
         (["--no-correction"], "--no-correction needs a single process"),
-        (["--mask", "m.txt"], "--mask needs a single process"),
-        (["--target", "3"], "--target needs a single process"),
-        (["--source", "3"], "--source needs a single process"),
+        (["--order", "given"], "--order needs a single process"),
     ],
 )
 def test_what_ranks_refuse(made, on_ranks, capsys, options, words):

@@ -148,7 +148,12 @@ def test_other_commands_find_what_one_process_finds(tmp_path):
     ends = np.random.default_rng(4).integers(0, 300, (700, 2))
     graph = tmp_path / "graph.el"
     graph.write_text("".join(f"{u} {v} {u % 9 + 1}\n" for u, v in ends.tolist()))
+    mask = tmp_path / "mask.txt"
+    mask.write_text("".join(f"{v}\n" for v in range(0, 300, 7) if v not in ends[0]))
+    limits = ["--mask", mask, "--depth-limit", 4, "--target", ends[5, 1]]
+    sources = ["--source", ends[0, 0], "--source", ends[0, 1]]
     commands = {
+        "bfs": ["bfs", graph, "--directed", *sources, *limits],
         "sssp": ["sssp", graph, "--directed", "--source", ends[0, 0]],
         "components": ["components", graph, "--directed"],
         "pagerank": ["pagerank", graph, "--tol", "1e-10"],
@@ -159,11 +164,12 @@ def test_other_commands_find_what_one_process_finds(tmp_path):
                  "--kernel", kernel]
         for kernel in ("bfs", "sssp")
     }  # fmt: skip
+    outs = {name: "--levels" if name == "bfs" else "--out" for name in commands}
     for name, command in commands.items():
-        assert run(*command, "--device", "cpu", "--out", tmp_path / f"{name}-alone.npy") == 0
+        assert run(*command, "--device", "cpu", outs[name], tmp_path / f"{name}-alone.npy") == 0
     for kernel, command in kernels.items():
         assert run(*command, "--json", tmp_path / f"{kernel}-alone.json") == 0
-    together = [[*command, "--out", f"{name}.npy"] for name, command in commands.items()]
+    together = [[*command, outs[name], f"{name}.npy"] for name, command in commands.items()]
     together += [[*command, "--json", f"{kernel}.json"] for kernel, command in kernels.items()]
     done = by_two_ranks(together, 0, tmp_path)
     assert done.stdout.count("device none") == done.stdout.count(", valid") == len(commands)
@@ -187,6 +193,8 @@ REFUSED = {
         "0",
     ],
     "vertex 9": ["sssp", "weighted.el", "--source", "9"],
+    "source 0 is masked": ["bfs", "plain.el", "--source", "0", "--mask", "mask.txt"],
+    "absent.txt: no such file": ["bfs", "plain.el", "--source", "0", "--mask", "absent.txt"],
     "weights": ["sssp", "plain.el", "--source", "1"],
     "only two columns": ["pagerank", "plain.el", "--weighted"],
     "--order needs a single process": ["components", "plain.el", "--order", "given"],
@@ -198,6 +206,7 @@ REFUSED = {
 def test_what_cannot_be_is_said_once(tmp_path):
     (tmp_path / "weighted.el").write_text("0 1 3\n1 2 1\n")
     (tmp_path / "plain.el").write_text("0 1\n1 2\n")
+    (tmp_path / "mask.txt").write_text("0\n")
     done = by_two_ranks(REFUSED.values(), 1, tmp_path)
     said = [line for line in done.stderr.splitlines() if line.startswith("hetero-bfs: ")]
     assert len(said) == len(REFUSED), said

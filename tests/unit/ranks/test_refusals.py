@@ -6,14 +6,12 @@ from argparse import _SubParsersAction
 from contextvars import copy_context
 from dataclasses import fields
 
-import numpy as np
 import pytest
 from cli_runs import one_line, run
 from graphs import nasty
 from sample_programs import Labels
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.table import rows
 from hetero_bfs.cli import algorithms, commands
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.engine.rank_engine import RankEngine
@@ -63,25 +61,6 @@ def same_words(message: str, name: str, line: str, option: str) -> None:
     assert message.startswith(f"{name} needs a single process: ")
     assert message.endswith("; start without mpirun")
     assert line == f"hetero-bfs: {message.replace(name, option, 1)}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ({"source": [1, 2]}, ["--source", 2]),
-        ({"depth_limit": 3}, ["--depth-limit", 3]),
-        ({"target": 2}, ["--target", 2]),
-        ({"mask": np.array([3])}, ["--mask", "mask.txt"]),
-    ],
-)
-def test_limits_of_a_search(on_ranks, graph, capsys, arguments, options):
-    def search(communicator):
-        edges = hb.load(graph) if communicator.rank == 0 else None
-        RankEngine(edges, communicator).bfs(**{"source": 1} | arguments)
-
-    assert run("bfs", graph, "--source", 1, *options) == 1
-    (name,) = arguments
-    same_words(message_of(search), name, one_line(capsys), options[0])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +138,6 @@ def test_each_row_is_an_argument():
     assert PROGRAMS.keys() <= {field.name for field in fields(hb.RunOptions)}
     assert GRAPH500_SSSP.keys() <= engine | {field.name for field in fields(Graph500Options)}
     assert GRAPH500.keys() < GRAPH500_SSSP.keys()
-    parameters = {name for row in rows().values() for name in row.parameters}
     (parsers,) = (a for a in make_parser("0")._actions if isinstance(a, _SubParsersAction))
     of_commands = {action.dest for action in parsers.choices["bfs"]._actions}
-    assert ALGORITHMS.keys() <= parameters | of_commands
+    assert ALGORITHMS.keys() <= of_commands
