@@ -38,6 +38,9 @@ class RankProgramHost(HostRun):
     def _kernels(self) -> Any:
         return host_module(self.plan, "rank_phases")
 
+    def _phases(self) -> dict[int, Any]:
+        return {}
+
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         phases, arrays, vertices, sums = self._kernels, self.struct, self.listed, self.sums
         outbox, messages = self.fields["outbox"], self.fields["outbox_messages"]

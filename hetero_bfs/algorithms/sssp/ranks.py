@@ -28,7 +28,7 @@ from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.ranks.rank_run import RankRun
+from hetero_bfs.ranks.rank_run import RankRun, prepare_on_all
 from hetero_bfs.scheduling.window_plan import WindowStrategy, plan_windows
 
 _EXACT = 2.0**52
@@ -73,7 +73,8 @@ class RankPaths:
 class RankPathSearch(RankRun[RankPathHost]):
     """Searches a weighted graph whose parts the ranks hold. All ranks make the same calls.
 
-    `host` has the distances' type of the latest search.
+    `host` has the distances' type of the latest search. The wider type, for distances beyond
+    float32, is prepared before a search that needs it, which is not timed.
 
     Raises `AgreedError` on all ranks if the graph has no weights, or a negative one.
     """
@@ -100,10 +101,18 @@ class RankPathSearch(RankRun[RankPathHost]):
 
     def search(self, source: int) -> RankPaths:
         """Search from a vertex (the caller's id). Raises `GraphError` if it is not in the graph."""
-        source = check_vertex(source, self.graph.num_vertices)
+        source, seconds = check_vertex(source, self.graph.num_vertices), 0.0
         own = self.graph.searched_id(source)
-        (windows, parent), seconds = self.timed(self._search, own)
-        return self._restored(source, parent, seconds, windows)
+        for host in self._hosts:
+            if host is not self._hosts[0]:
+                prepare_on_all(self.communicator, host.prepare)
+            self.host = host
+            found, more = self.timed(self._search, own)
+            seconds += more
+            if found is not None:
+                windows, parent = found
+                return self._restored(source, parent, seconds, windows)
+        raise AssertionError("a distance exceeds 64 bits")
 
     def _restored(
         self,
@@ -121,17 +130,13 @@ class RankPathSearch(RankRun[RankPathHost]):
             distance[source // part.ranks], parent[source // part.ranks] = 0.0, source
         return RankPaths(source, distance, parent, seconds, windows)
 
-    def _search(self, source: int | None) -> tuple[list[RankWindow], npt.NDArray[np.uint32]]:
-        """Return windows and parents; `source` is None if another rank owns the source.
+    def _search(self, source: int | None) -> tuple[list[RankWindow], npt.NDArray[np.uint32]] | None:
+        """Return windows and parents, or None on all ranks if a distance exceeds the host's type.
 
-        Distances beyond float64 are infinite.
+        `source` is None if another rank owns the source. Distances beyond float64 are infinite.
         """
-        for host in self._hosts:
-            self.host = host
-            windows = self._run(source)
-            if windows is not None:
-                return windows, self._find_parents(source)
-        raise AssertionError("a distance exceeds 64 bits")
+        windows = self._run(source)
+        return None if windows is None else (windows, self._find_parents(source))
 
     def _run(self, source: int | None) -> list[RankWindow] | None:
         """Search; None on all ranks if the type has 32 bits and a distance exceeds it."""

@@ -54,6 +54,9 @@ class RankPathHost(HostRun):
             "counts": np.zeros(8, np.int64),
         }
 
+    def _phases(self) -> dict[int, Any]:
+        return {}
+
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
         loops, arrays, fields = self._kernels, self.struct, self.fields
         distances, columns, part = fields["lowest"], fields["outbox"], self._partition

@@ -96,7 +96,7 @@ class HostRun:
     """Name of the struct of arrays."""
 
     _module: ClassVar[str]
-    """Module of the kernels. Threads run its `PHASES`, which loops of one thread lack."""
+    """Module of the kernels, and of the `PHASES` that threads run."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -111,8 +111,8 @@ class HostRun:
         return import_module(self._module)
 
     def _phases(self) -> Mapping[int, Any]:
-        """Return the phases that a run may need, by task."""
-        phases: Mapping[int, Any] = getattr(self._kernels, "PHASES", {})
+        """Return the phases that a run may need, by task; none if it has one thread."""
+        phases: Mapping[int, Any] = self._kernels.PHASES
         return phases
 
     def _link(self, struct: Any) -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graphs import nasty
+from graphs import nasty, path
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.sssp.kernels import ranks_relax
 from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
+from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import AgreedError, DeviceError
 from hetero_bfs.programs.ranks import RankProgram
 from hetero_bfs.ranks.communicator import run_ranks
@@ -104,14 +105,15 @@ def test_preparing_does_not_depend_on_the_number_of_hosts():
         assert calls == [2, 2, 2]
 
 
+def signatures() -> list[int]:
+    loops = (getattr(ranks_relax, name) for name in ("begin", "relax_active", "take_in"))
+    return [len(loop.signatures) for loop in loops]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_a_search_compiles_nothing_that_opening_has_not(dtype):
     edges = nasty("Kronecker 10")
     edges = replace(edges, weights=(np.arange(edges.src.size) % 9).astype(dtype))
-
-    def signatures() -> list[int]:
-        loops = (getattr(ranks_relax, name) for name in ("begin", "relax_active", "take_in"))
-        return [len(loop.signatures) for loop in loops]
 
     def work(communicator):
         graph = construct(communicator, edges, edges.num_input_edges)
@@ -122,3 +124,33 @@ def test_a_search_compiles_nothing_that_opening_has_not(dtype):
 
     for before, after in run_ranks(1, work):
         assert before == after
+
+
+def test_nothing_is_compiled_while_distances_beyond_float32_are_timed():
+    edges = path(41)
+    edges = replace(edges, weights=np.full(edges.src.size, 3e38, np.float32))
+
+    def work(communicator):
+        tried = []
+
+        class Watched(RankPathSearch):
+            def _search(self, source):
+                before = signatures()
+                found = super()._search(source)
+                tried.append((self.host.dtype.name, signatures() == before))
+                return found
+
+        search = Watched(communicator, construct(communicator, edges, edges.num_input_edges))
+        assert search.search(0).distance.max() > 1e39
+        return tried
+
+    for tried in run_ranks(1, work):
+        assert tried == [("float32", True), ("float64", True)]
+
+
+def test_a_module_of_threads_needs_phases():
+    class Run(HostRun):
+        _module = "json"
+
+    with pytest.raises(AttributeError, match="PHASES"):
+        Run(1)._phases()
