@@ -17,6 +17,7 @@ from hetero_bfs.cli.argument_groups import engine_options
 from hetero_bfs.cli.output import (
     may_have_names,
     numbered,
+    print_gaps,
     print_notes,
     read_graph,
     run_together,
@@ -25,7 +26,6 @@ from hetero_bfs.cli.output import (
     write_record,
     write_trace,
 )
-from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph.io.graph_files import read_vertices, system_errors
 from hetero_bfs.graph.io.registry import vertices_by_header
 from hetero_bfs.graph.io.vertex_values import read_values
@@ -151,13 +151,14 @@ def _run_on_ranks(
 
     def work(communicator: Communicator) -> Report[Any] | None:
         from hetero_bfs.engine.rank_engine import RankEngine
-        from hetero_bfs.ranks.communicator import agreed, done_by_first
+        from hetero_bfs.ranks.communicator import done_by_first
 
         early = done_by_first(communicator, lambda: _ask_early(row, options, arguments))
-        engine = RankEngine.read(
-            options.graph, early.kind.needs_weights, communicator, options.directed
-        )
-        agreed(communicator, lambda: _refuse_names(engine.edges))
+        needs_weights = early.kind.needs_weights
+        wanted = options.directed, options.renumber, options.columns
+        engine = RankEngine.read(options.graph, needs_weights, communicator, *wanted)
+        if engine.edges is not None:
+            print_gaps(options.graph, engine.edges)
         asked, values = done_by_first(communicator, lambda: _resolved(engine.edges, arguments))
         result = getattr(engine, row.name)(**(asked | values))
         if engine.edges is None:
@@ -165,14 +166,6 @@ def _run_on_ranks(
         return early.kind.report(engine.edges, result, asked, values)
 
     return run_together(work)
-
-
-def _refuse_names(edges: Any) -> None:
-    if getattr(edges, "names", None) is not None:
-        raise AgreedError(
-            "vertices with names need a single process; start without mpirun, or convert the file "
-            "to .sg"
-        )
 
 
 def _save(row: Row[Any, Any], options: Namespace, report: Report[Any]) -> None:

@@ -176,14 +176,21 @@ def open_files(options: Namespace) -> None:
 
 def read_graph(options: Namespace, path: Any, weighted: bool) -> EdgeList | CSRGraph:
     """Read a graph file as the options say; print a note if ids have gaps."""
-    from hetero_bfs.graph.io.registry import gaps_note, read
+    from hetero_bfs.graph.io.registry import read
 
     wanted = options.directed, weighted, options.renumber, options.columns
     graph = read(path, *wanted, None if not isinstance(path, Path) else options.format)
+    print_gaps(path, graph)
+    return graph
+
+
+def print_gaps(path: Any, graph: Any) -> None:
+    """Print a note if ids have gaps."""
+    from hetero_bfs.graph.io.registry import gaps_note
+
     note = gaps_note(graph)
     if note is not None:
         print_notes([f"{path}: {note}"])
-    return graph
 
 
 def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:

@@ -7,7 +7,7 @@ gets all results.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
+from hetero_bfs.graph.vertex_names import with_names
 from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
@@ -69,8 +70,12 @@ class RankEngine(Algorithms, OfOneProcess):
         weighted: bool = False,
         communicator: Communicator | None = None,
         directed: bool = False,
+        renumber: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> RankEngine:
         """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
+
+        Vertices' names are on rank 0: those of `edges`, and of results.
 
         Raises
         ------
@@ -79,7 +84,8 @@ class RankEngine(Algorithms, OfOneProcess):
         """
         communicator = communicator or _world()
         engine = cls.__new__(cls)
-        engine._open(communicator, read_share(communicator, path, weighted, directed))
+        wanted = directed, weighted, renumber, columns
+        engine._open(communicator, read_share(communicator, path, *wanted))
         return engine
 
     def _open(self, communicator: Communicator, share: FileShare) -> None:
@@ -168,7 +174,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
         request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
-        return request.kind.by_ranks(self, *request.query)
+        return with_names(request.kind.by_ranks(self, *request.query), self.edges)
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:

@@ -279,7 +279,7 @@ class ManyRanks:
             self.share = FileShare(kept, edges.num_input_edges, None)
         else:
             weighted, directed = options.weighted, options.directed
-            self.share = read_share(communicator, options.graph, weighted, directed)
+            self.share = read_share(communicator, options.graph, directed, weighted)
             self._weights = weight_dtype_of(self.share.edges) or self._weights
         self.generation_seconds = slowest(self._communicator, time.perf_counter() - started)
         self.num_vertices = self.share.edges.num_vertices

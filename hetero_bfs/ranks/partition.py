@@ -229,17 +229,20 @@ class FileShare:
 def read_share(
     communicator: Communicator,
     path: str | os.PathLike[str],
-    weighted: bool = False,
     directed: bool = False,
+    weighted: bool = False,
+    renumber: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> FileShare:
-    """Read a graph file; return this rank's share, with weights and directions if wanted.
+    """Read a graph file as `hetero_bfs.load` does; return this rank's share.
 
     Rank 0 reads the whole file, and needs the memory that one process needs for the edges. It sends
     the other ranks their neighbour lists during construction. Raises `AgreedError` on all ranks if
     the file cannot be read.
     """
     rank = communicator.rank
-    edges = agreed(communicator, lambda: read(path, directed, weighted) if rank == 0 else None)
+    wanted = directed, weighted, renumber, columns
+    edges = agreed(communicator, lambda: read(path, *wanted) if rank == 0 else None)
     return share_out(communicator, edges)
 
 

@@ -34,7 +34,6 @@ def _is_given(value: Any) -> bool:
 
 _ON_CPU = "several ranks run programs on the CPU"
 _ON_DEVICE = "a rank's part of the graph lies whole on its device"
-_NUMBERS = "rank 0 reads vertex numbers, in a file's usual columns"
 
 _DEVICE = Refusal(
     _unless(None, NO_DEVICE), "on several ranks only graph500's breadth-first search uses devices"
@@ -64,8 +63,6 @@ ALGORITHMS: Refusals = {
     "device": _DEVICE,
     **_ENGINE,
     "threads": Refusal(_unless(None, 1), "the ranks of a host share its cores"),
-    "renumber": Refusal(_unless(False), _NUMBERS),
-    "columns": Refusal(_is_given, _NUMBERS),
 }
 """Options of algorithms' commands."""
 

@@ -93,6 +93,39 @@ def test_wrong_limits_are_said_as_in_one_process(made, tmp_path, monkeypatch, ca
     assert said[0] == said[1]
 
 
+COMMANDS = {
+    "bfs": ["--source", "Berlin", "--source", "Ulm", "--mask", "mask.txt", "--target", "Bonn"],
+    "sssp": ["--source", "Berlin"],
+    "components": [],
+    "pagerank": ["--weighted", "--tol", "1e-12"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_and_columns_are_those_of_one_process(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ["Berlin,9,Ulm,2", "Berlin,1,Mainz,4", "Mainz,3,Bonn,1", "Ulm,5,Bonn,7", "Jena,5,Gera,1"]
+    (tmp_path / "roads.csv").write_text("\n".join(["a,n,b,w", *rows]) + "\n")
+    (tmp_path / "mask.txt").write_text("Mainz\n")
+    out = "--levels" if command == "bfs" else "--out"
+    asked = [command, "roads.csv", "--renumber", *COMMANDS[command], out, "out.csv"]
+    asked += ["--columns", "a,b,w", "--json", "r.json"]
+
+    def answer():
+        assert run(*asked) == 0
+        report = json.loads((tmp_path / "r.json").read_text())
+        lines = (tmp_path / "out.csv").read_text().splitlines()
+        head, *values = [line.split(",") for line in lines]
+        if command != "components":  # whose values are names
+            values = [[name, pytest.approx(float(value))] for name, value in values]
+        return head, values, [report.get(name) for name in ("source", "sources", "path", "reached")]
+
+    alone = answer()
+    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
+    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+    assert answer() == alone
+
+
 def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
     assert run("bfs", made, "--source", 1, "-v", "--json", "-", "--dtype", "int32") == 0
     captured = capsys.readouterr()

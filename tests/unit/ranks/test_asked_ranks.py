@@ -175,3 +175,17 @@ def test_a_rank_starts_without_sources_of_its_own():
 
     vertices = [found[0] for found in run_ranks(5, run)]
     assert vertices == [2, 0, 0, 0, 0]
+
+
+def test_names_of_vertices_are_on_rank_0(tmp_path):
+    path = tmp_path / "roads.csv"
+    path.write_text("a,b\nBerlin,Ulm\nUlm,Mainz\n")
+
+    def run(communicator):
+        engine = RankEngine.read(path, communicator=communicator, renumber=True, columns="a,b")
+        return engine.bfs(0, target=1)
+
+    for rank, result in enumerate(run_ranks(2, run)):
+        assert result.path(1).tolist() == [0, 2, 1]
+        assert (result.names is None) == (rank > 0)
+        assert rank or result.names.tolist() == ["Berlin", "Mainz", "Ulm"]
