@@ -52,6 +52,7 @@ class RankedGraph(Protocol):
     communicator: Communicator
     graph: RankGraph
     """This rank's part."""
+    options: EngineOptions
 
     @property
     def num_vertices(self) -> int: ...
@@ -59,6 +60,8 @@ class RankedGraph(Protocol):
     def along(self, way: Along) -> RankGraph: ...
 
     def keep(self, key: object, make: Callable[[], T]) -> T: ...
+
+    def note_search(self, device: DeviceInfo | None, notes: list[str]) -> None: ...
 
     def run(
         self, program: Program, options: RunOptions = ..., **parameters: Any
@@ -82,8 +85,18 @@ class Runs(Generic[R]):
 
     runs_on_devices: ClassVar[bool] = True
 
+    ranks_use_devices: ClassVar[bool] = False
+
     report: ClassVar[type[Report[Any]]]
     """What the command says of a result."""
+
+    @classmethod
+    def check_ranks(cls, options: EngineOptions) -> None:
+        """Raise `AgreedError` for a setting with which several ranks cannot run it."""
+        from hetero_bfs.ranks.refusals import ON_CPU, refuse
+
+        if not cls.ranks_use_devices:
+            refuse(ON_CPU, vars(options))
 
     @classmethod
     def by_ranks(cls, engine: RankedGraph, *query: Any) -> R:

@@ -50,6 +50,9 @@ class Report(Generic[R]):
         self.device = runs.device_info if result.used_device else None
         self.place_reason = None if runs.choice is None else str(runs.choice)
 
+    def note_ranks(self, engine: Any) -> None:
+        """Note where the result of several ranks came from; `engine` is that of rank 0."""
+
     def check(self) -> CheckOutcome | None:
         """Check the result with independent code; None if there is nothing to check."""
         raise NotImplementedError

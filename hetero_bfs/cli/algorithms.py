@@ -145,25 +145,28 @@ def _run_on_ranks(
 
     All ranks raise `AgreedError` if an option, the file or the graph cannot be used.
     """
-    from hetero_bfs.ranks.refusals import ALGORITHMS, refuse
-
-    refuse(ALGORITHMS, vars(options) | vars(engine_options(options)))
 
     def work(communicator: Communicator) -> Report[Any] | None:
         from hetero_bfs.engine.rank_engine import RankEngine
         from hetero_bfs.ranks.communicator import done_by_first
 
+        where = engine_options(options)
         early = done_by_first(communicator, lambda: _ask_early(row, options, arguments))
+        early.kind.check_ranks(where)
         needs_weights = early.kind.needs_weights
         wanted = options.directed, options.renumber, options.columns
-        engine = RankEngine.read(options.graph, needs_weights, communicator, *wanted)
+        settings = where.settings()
+        engine = RankEngine.read(options.graph, needs_weights, communicator, *wanted, **settings)
         if engine.edges is not None:
             print_gaps(options.graph, engine.edges)
         asked, values = done_by_first(communicator, lambda: _resolved(engine.edges, arguments))
         result = getattr(engine, row.name)(**(asked | values))
         if engine.edges is None:
             return None
-        return early.kind.report(engine.edges, result, asked, values)
+        print_notes(engine.notes)
+        report: Report[Any] = early.kind.report(engine.edges, result, asked, values)
+        report.note_ranks(engine)
+        return report
 
     return run_together(work)
 

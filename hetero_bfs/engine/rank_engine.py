@@ -12,11 +12,14 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from hetero_bfs.algorithms.base import Request
 from hetero_bfs.algorithms.table import Algorithms, Row
+from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source
 from hetero_bfs.graph.lists import input_degree_of
 from hetero_bfs.graph.vertex_names import with_names
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.options import Limits, RunOptions
 from hetero_bfs.programs.parameters import Parameters
@@ -28,7 +31,7 @@ from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.ranks.rank_run import usual_threads
-from hetero_bfs.ranks.refusals import PROGRAMS, of_one_process, refuse
+from hetero_bfs.ranks.refusals import ENGINE, ON_CPU, PROGRAMS, of_one_process, refuse
 from hetero_bfs.support.checks import check_type
 from hetero_bfs.support.parallel import at_most
 from hetero_bfs.support.processes import OfOneProcess
@@ -49,17 +52,29 @@ class RankEngine(Algorithms, OfOneProcess):
         All edges, on rank 0; None on the other ranks.
     communicator : Communicator, optional
         By default all ranks that the MPI launcher started.
+    selector, device, ... : optional
+        All other parameters are settings; `EngineOptions` describes them. By default the ranks of a
+        host share its cores, and breadth-first search uses its OpenCL devices that are not CPUs:
+        rank k of a host takes device k.
 
     Raises
     ------
     AgreedError
-        On all ranks: another rank than 0 has edges, or mpi4py cannot be used.
+        On all ranks: another rank than 0 has edges, mpi4py cannot be used, or a setting is wrong or
+        needs a single process.
     """
 
+    device_info: DeviceInfo | None = None
+    """The OpenCL device of this rank's searches, once it has searched; None without one."""
+
     def __init__(
-        self, edges: EdgeSource | None = None, communicator: Communicator | None = None
+        self,
+        edges: EdgeSource | None = None,
+        communicator: Communicator | None = None,
+        **settings: Any,
     ) -> None:
         communicator = communicator or _world()
+        self.options = agreed(communicator, lambda: _checked_options(settings))
         agreed(communicator, lambda: _check_edges(edges, communicator))
         self._open(communicator, share_out(communicator, edges))
 
@@ -72,6 +87,7 @@ class RankEngine(Algorithms, OfOneProcess):
         directed: bool = False,
         renumber: bool = False,
         columns: Sequence[str] | None = None,
+        **settings: Any,
     ) -> RankEngine:
         """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
 
@@ -80,10 +96,11 @@ class RankEngine(Algorithms, OfOneProcess):
         Raises
         ------
         AgreedError
-            On all ranks: the file cannot be read.
+            On all ranks: the file cannot be read, or a setting is refused.
         """
         communicator = communicator or _world()
         engine = cls.__new__(cls)
+        engine.options = agreed(communicator, lambda: _checked_options(settings))
         wanted = directed, weighted, renumber, columns
         engine._open(communicator, read_share(communicator, path, *wanted))
         return engine
@@ -92,7 +109,9 @@ class RankEngine(Algorithms, OfOneProcess):
         self.communicator = communicator
         self.edges = share.edges if communicator.rank == 0 else None
         """All edges, on rank 0."""
-        with at_most(usual_threads(communicator)):
+        self.notes: list[str] = []
+        """Lines for the user, the same on all ranks."""
+        with at_most(self.options.threads or usual_threads(communicator)):
             self.graph = construct(
                 communicator, share.edges, share.num_input_edges, share.input_degree
             )
@@ -104,6 +123,11 @@ class RankEngine(Algorithms, OfOneProcess):
             self._kept[key] = make()
         kept: T = self._kept[key]
         return kept
+
+    def note_search(self, device: DeviceInfo | None, notes: list[str]) -> None:
+        """Note the device of this rank's searches, and lines for the user."""
+        self.device_info = device
+        self.notes += notes
 
     @property
     def num_vertices(self) -> int:
@@ -164,6 +188,7 @@ class RankEngine(Algorithms, OfOneProcess):
         if plan.collects or plan.counts:
             raise AgreedError(of_one_process(f"{plan.name}, which {reason}"))
         refuse(PROGRAMS, vars(options))
+        refuse(ON_CPU, vars(self.options))
         plan.check_end(options.max_iterations, "RunOptions(max_iterations=...)")
         return plan, options.limits(1.0)
 
@@ -173,8 +198,20 @@ class RankEngine(Algorithms, OfOneProcess):
 
     def _answer(self, row: Row[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an algorithm on all ranks; all raise `AgreedError` if its arguments are refused."""
-        request = agreed(self.communicator, lambda: row.ask(self.num_vertices, *args, **kwargs))
+
+        def asked() -> Request[R]:
+            request = row.ask(self.num_vertices, *args, **kwargs)
+            request.kind.check_ranks(self.options)
+            return request
+
+        request = agreed(self.communicator, asked)
         return with_names(request.kind.by_ranks(self, *request.query), self.edges)
+
+
+def _checked_options(settings: dict[str, Any]) -> EngineOptions:
+    options = EngineOptions(**settings)
+    refuse(ENGINE, vars(options))
+    return options
 
 
 def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.query import Query
-from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
-from hetero_bfs.algorithms.bfs.ranks_device import open_rank_device
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult, open_search
 from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
@@ -22,7 +21,7 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel, RankKernel, RanksReport, RankStep
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Communicator, agreed
+from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
@@ -193,18 +192,10 @@ class RankBFS(RankKernel):
             search.close()
 
     def open(self, options: EngineOptions, threads: int) -> None:
-        communicator, graph = self.communicator, self.graph
         self._selector = str(options.selector)
-        device, note = agreed(
-            communicator,
-            lambda: open_rank_device(options, communicator.host_rank, graph, threads),
-        )
+        self._search, self.notes = open_search(self.communicator, self.graph, options)
+        device = self._search.device
         self.device_info = None if device is None else device.info
-        noted = enumerate(communicator.collect(note))
-        self.notes = [f"rank {rank}: {text}" for rank, text in noted if text is not None]
-        self._search = DistributedSearch(
-            communicator, graph, self._selector, threads, device=device
-        )
 
     def search(self, keys: list[int]) -> list[RankResult]:
         return self._search.search_in_a_row([Query((key,)) for key in keys])

@@ -33,38 +33,31 @@ def _is_given(value: Any) -> bool:
 
 
 _ON_CPU = "several ranks run programs on the CPU"
-_ON_DEVICE = "a rank's part of the graph lies whole on its device"
 
-_DEVICE = Refusal(
-    _unless(None, NO_DEVICE), "on several ranks only graph500's breadth-first search uses devices"
-)
-
-_ENGINE = {
+ENGINE: Refusals = {
+    "selector": Refusal(
+        lambda given: given in ("daga", "yasui", "zhang") or not isinstance(given, str),
+        "daga, yasui, zhang and selectors of your own know no other ranks",
+    ),
     "order": Refusal(_unless("auto", "degree"), "each rank orders its vertices by degree"),
-    "correction": Refusal(_unless(True), "each rank corrects its predictions"),
     "decision_interval": Refusal(_unless(1), "ranks decide at each level"),
-    "max_alloc_bytes": Refusal(_is_given, _ON_DEVICE),
-    "device_memory_bytes": Refusal(_is_given, _ON_DEVICE),
 }
+"""Settings of an engine."""
+
+ON_CPU: Refusals = {
+    "device": Refusal(
+        _unless(None, NO_DEVICE), "on several ranks only breadth-first search uses devices"
+    )
+}
+"""Settings of an engine for all else than breadth-first search."""
 
 GRAPH500: Refusals = {
-    "selector": Refusal(
-        lambda name: name in ("daga", "yasui", "zhang"), "daga, yasui and zhang know no other ranks"
-    ),
     "power_log": Refusal(_is_given, "energy is measured of one process"),
-    **_ENGINE,
+    **ENGINE,
 }
 """Options of the benchmark and of its engine."""
 
-GRAPH500_SSSP: Refusals = {"device": _DEVICE, **GRAPH500}
-
-ALGORITHMS: Refusals = {
-    "selector": Refusal(_unless("auto"), "on several ranks only graph500 has other selectors"),
-    "device": _DEVICE,
-    **_ENGINE,
-    "threads": Refusal(_unless(None, 1), "the ranks of a host share its cores"),
-}
-"""Options of algorithms' commands."""
+GRAPH500_SSSP: Refusals = {**ON_CPU, **GRAPH500}
 
 PROGRAMS: Refusals = {
     "mode": Refusal(_unless("synchronous"), 'several ranks run programs in mode "synchronous"'),

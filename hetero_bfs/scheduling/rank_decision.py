@@ -172,6 +172,8 @@ class RankDecision:
         Share of the searched vertices that other ranks have.
     num_vertices : int
         Searched vertices of the largest rank.
+    correction : bool
+        Whether to learn from measured times. Without it no move to the device is a trial.
 
     `choose` may only compare values that are the same on all ranks: reduced, or of the whole graph.
     """
@@ -184,6 +186,7 @@ class RankDecision:
         num_vertices: int,
         costs: ExchangeCosts,
         device: DecidedDevice | None = None,
+        correction: bool = True,
     ) -> None:
         self.selector = selector
         self.factors = np.ones(NUM_PREDICTED)
@@ -191,7 +194,8 @@ class RankDecision:
         self._floors = np.full(2, np.inf) if device is None else device.floor_seconds
         self._move = 0.0 if device is None else device.move_seconds
         self._slow_starts = 0
-        self._tries = 0 if device is None else _TRIES
+        self._tries = _TRIES if device is not None and correction else 0
+        self._corrects = correction
         self._device = device
         self._reduce = reduce
         self._others_share = others_share
@@ -274,6 +278,8 @@ class RankDecision:
         The start was slow if the same number of small levels on the device takes less. After
         `_SLOW_STARTS` slow starts in a row, searches start on the device.
         """
+        if not self._corrects:
+            return
         is_slow = seconds > _PUSHES_A_LEVEL * levels * self._floors[0]
         self._slow_starts = self._slow_starts + 1 if is_slow else 0
 
@@ -287,6 +293,8 @@ class RankDecision:
         return chosen
 
     def learn(self, direction: Direction, on_device: bool, seconds: float) -> None:
+        if not self._corrects:
+            return
         i, floor = DIRECTIONS.index(direction), 0.0
         if on_device:
             floor = self._floors[i]

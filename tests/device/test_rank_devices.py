@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from asked import questions
+from asked import check_answer, questions
 from graphs import edge_list, nasty, sources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,9 @@ from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
+from hetero_bfs.devices.machine import default_tuning
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
+from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
@@ -218,3 +220,53 @@ def test_ranks_take_devices_by_turns(opencl_device, monkeypatch):
     assert taken(device="cpu") == [None] * 4
     del found[:2]
     np.testing.assert_array_equal(taken(), [None] * 4)
+
+
+def engine_answers(info, edges, ranks, sources, asked=(), **settings):
+    """Search by the engines of ranks on this device; return results, devices and notes by rank."""
+
+    def run(communicator):
+        engine = RankEngine(edges if communicator.rank == 0 else None, communicator, **settings)
+        result = engine.bfs(sources, **dict(asked))
+        return result, engine.device_info, engine.notes
+
+    with mock.patch.object(rank_device, "choose_rank_device", return_value=info):
+        return run_ranks(ranks, run)
+
+
+@settings(max_examples=10)
+@given(ranks=st.sampled_from([1, 2, 3]), selector=st.sampled_from(SCHEDULES), data=st.data())
+def test_any_question_to_engines(opencl_device, ranks, selector, data):
+    edges = nasty("grid", directed=True)
+    sources, asked = data.draw(questions(edges.num_vertices))
+    found = engine_answers(opencl_device, edges, ranks, sources, asked, selector=selector)
+    for result, info, notes in found:
+        assert (info, notes) == (opencl_device, [])
+        check_answer(result, edges, sources, f"{ranks} ranks, {selector}", **asked)
+        places = ["G" in name for name in selector.removeprefix("fixed:").split(",")]
+        for trace, on_device in zip(result.traces, places, strict=False):
+            assert (trace.strategy in ("TG", "BG")) == on_device
+
+
+def test_settings_of_devices(opencl_device):
+    """Edges in parts, and a tuning; a record has the place of the frontier before the level."""
+    edges, schedule = nasty("Kronecker 10"), "fixed:TC,TG,BG,TC"
+    tuning = replace(default_tuning(opencl_device.type), vertices_per_item=4)
+    more = {"max_alloc_bytes": 20_000, "tuning": tuning, "threads": 2, "correction": False}
+    source = int(edges.src[0])
+    for result, *_ in engine_answers(opencl_device, edges, 2, source, selector=schedule, **more):
+        check_answer(result, edges, source, "in parts")
+        kinds = [trace.features.device_kind for trace in result.traces]
+        assert kinds[:4] == ["cpu", "cpu", "device", "device"][: len(kinds)]
+        assert len(kinds) > 2
+
+
+def test_too_little_memory_for_a_part(opencl_device):
+    """An error if the device is named; else a note."""
+    edges, little = nasty("grid"), {"device_memory_bytes": 64}
+    with pytest.raises(AgreedError, match="start more ranks"):
+        engine_answers(opencl_device, edges, 2, 0, device="0", **little)
+    for result, info, notes in engine_answers(opencl_device, edges, 2, 0, **little):
+        assert info is None
+        assert [note.split(":")[0] for note in notes] == ["rank 0", "rank 1"]
+        check_answer(result, edges, 0, "without a device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,21 @@ class Found:
 
     parent: np.ndarray
     results: list[RankResult]
+
+
+def run_commands_on_ranks(patch, ranks: int, *modules) -> None:
+    """Let commands of these modules run on simulated ranks.
+
+    Ranks are threads, and each needs the command's names of options.
+    """
+
+    def together(work):
+        contexts = [copy_context() for _ in range(ranks)]
+        return run_ranks(ranks, lambda c: contexts[c.rank].run(work, c))[0]
+
+    for module in modules:
+        patch.setattr(module, "launched_ranks", lambda: ranks)
+        patch.setattr(module, "run_together", together)
 
 
 def share_of(edges: EdgeList, rank: int, ranks: int) -> EdgeList:

@@ -31,6 +31,7 @@ class Searches(Runs[BFSResult]):
     what = "breadth-first search"
     report: ClassVar = SearchReport
     needs_engine = True
+    ranks_use_devices = True
 
     def __init__(self, platform: Platform, selection: Selection, decision_interval: int) -> None:
         self.platform, self.selection = platform, selection

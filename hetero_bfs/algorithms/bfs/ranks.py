@@ -20,18 +20,19 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.base import RankedGraph
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query, Seeds
-from hetero_bfs.algorithms.bfs.ranks_device import RankDevice
+from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, open_rank_device
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.algorithms.bfs.serial import as_parents
 from hetero_bfs.graph.edge_source import NO_VERTEX
+from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.ranks.rank_run import RankRun, usual_threads
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
-from hetero_bfs.scheduling.strategies import Direction
+from hetero_bfs.scheduling.strategies import DIRECTIONS, DeviceKind, Direction, plain
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 
 
@@ -57,14 +58,18 @@ class RankLevel:
 
 
 def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
-    """Search on all ranks of an engine, which share the cores of their host."""
+    """Search on all ranks of an engine.
+
+    Raises `AgreedError` on all ranks if one of them cannot use a device that the engine names.
+    """
     communicator, n = engine.communicator, engine.num_vertices
     directed = engine.graph.graph.directed
     back = query.reverse and directed
 
     def opened() -> tuple[DistributedSearch, npt.NDArray[np.uint32]]:
-        graph, threads = engine.along("in" if back else "out"), usual_threads(communicator)
-        search = DistributedSearch(communicator, graph, threads=threads)
+        graph = engine.along("in" if back else "out")
+        search, notes = open_search(communicator, graph, engine.options)
+        engine.note_search(None if search.device is None else search.device.info, notes)
         search.search(Query(query.sources[:1]))  # untimed: it loads or compiles other kernels
         return search, gathered(communicator, graph.input_degree, n)
 
@@ -82,6 +87,25 @@ def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
         _ = result.level  # computed from the parents, and kept
         result.parent = np.empty(0, parent.dtype)
     return result
+
+
+def open_search(
+    communicator: Communicator, graph: RankGraph, options: EngineOptions
+) -> tuple[DistributedSearch, list[str]]:
+    """Open searches with an engine's settings; also return lines for the user.
+
+    By default the ranks of a host share its cores, and its OpenCL devices that are not CPUs.
+    """
+    threads = options.threads or usual_threads(communicator)
+    device, note = agreed(
+        communicator, lambda: open_rank_device(options, communicator.host_rank, graph, threads)
+    )
+    noted = enumerate(communicator.collect(note))
+    search = DistributedSearch(
+        communicator, graph, str(options.selector), threads,
+        device=device, correction=options.correction,
+    )  # fmt: skip
+    return search, [f"rank {rank}: {text}" for rank, text in noted if text is not None]
 
 
 def _counts_of_levels(
@@ -115,18 +139,21 @@ def _level_traces(
     *leaving, stored, masked, masked_edges = counts.tolist()
     growth, traces = stored / max(searched, 1), []
     unvisited, left = searched - masked, stored - masked_edges
+    before: DeviceKind = "cpu"
     for number, level in enumerate(levels):
         unvisited, left = unvisited - vertices[number], left - leaving[number]
         if number:
             growth = leaving[number] / max(leaving[number - 1], 1)
-        is_push, pull = level.direction == "top-down", "BG" if level.on_device else "BC"
+        kind: DeviceKind = "device" if level.on_device else "cpu"
+        push, pull = (plain(direction, kind).name for direction in DIRECTIONS)
+        is_push = level.direction == "top-down"
         features = LevelFeatures(
             number, vertices[number], leaving[number], unvisited, left, searched, stored, growth,
-            "cpu", "queue" if is_push else "bitmap",
+            before, "queue" if is_push else "bitmap",
         )  # fmt: skip
-        predicted = {"TC": level.push_seconds, pull: level.pull_seconds}
+        predicted, before = {push: level.push_seconds, pull: level.pull_seconds}, kind
         times = level.seconds, level.exchange_seconds, 0.0
-        found, name = vertices[number + 1], "TC" if is_push else pull
+        found, name = vertices[number + 1], push if is_push else pull
         traces.append(
             LevelTrace(features, name, *times, found, predicted, "what the slowest rank expects")
         )
@@ -155,7 +182,8 @@ class DistributedSearch(RankRun[RankExecutor]):
 
     `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
     `threads` are by default one per core that this rank may use. `costs` of exchanges are the same
-    on all ranks, by default measured. `device` has its own host executor and threads.
+    on all ranks, by default measured. `device` has its own host executor and threads. `correction`:
+    whether measured times correct predictions.
     """
 
     def __init__(
@@ -166,6 +194,7 @@ class DistributedSearch(RankRun[RankExecutor]):
         threads: int | None = None,
         costs: ExchangeCosts | None = None,
         device: RankDevice | None = None,
+        correction: bool = True,
     ) -> None:
         self.device = device
         super().__init__(
@@ -182,7 +211,7 @@ class DistributedSearch(RankRun[RankExecutor]):
         largest = int(sizes.max())  # the same on all ranks, so that they decide the same
         self.decision = RankDecision(
             lambda numbers: communicator.reduce_to_all(numbers, "max"),
-            selector, others, largest, self.costs, device,
+            selector, others, largest, self.costs, device, correction,
         )  # fmt: skip
         self._others_known = 0
         self._saved = SavedParents()

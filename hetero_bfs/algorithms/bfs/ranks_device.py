@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.base import within_limits
 from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.host import unpack_counter
@@ -22,7 +23,7 @@ from hetero_bfs.algorithms.bfs.platform import trained_tuning
 from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
-from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.driver import ALL_DEVICES, choose_devices, usable_devices
 from hetero_bfs.devices.opencl.opencl_device import VARIES, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
@@ -65,7 +66,8 @@ def open_rank_device(
     if info is None or graph.num_searched == 0:
         return None, None
     try:
-        return RankDevice(info, graph, threads), None
+        info = within_limits(info, options)
+        return RankDevice(info, graph, threads, options.tuning), None
     except DeviceError as error:
         if options.device is not None:
             raise
@@ -75,13 +77,20 @@ def open_rank_device(
 class RankDevice:
     """Runs levels of a rank on its device, with the methods of `RankExecutor`.
 
-    `host` is the rank's executor on the host, with the given `threads`.
+    `host` is the rank's executor on the host, with the given `threads`. The default tuning is that
+    of the speed model.
 
     Raises `BudgetError` if the rank's part does not fit in the device's memory. Raises
     `DeviceError` if the driver refuses the memory, or the compiler fails.
     """
 
-    def __init__(self, info: DeviceInfo, graph: RankGraph, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        info: DeviceInfo,
+        graph: RankGraph,
+        threads: int | None = None,
+        tuning: Tuning | None = None,
+    ) -> None:
         part = graph.partition
         needed = bytes_in_memory(info, graph) + 8 * part.bitmap_words + 8 * part.num_columns
         if needed > info.memory_bytes:
@@ -101,7 +110,7 @@ class RankDevice:
         first = part.first_column.astype(np.uint32)
         sent = [device.upload(aligned_copy(each)) for each in (part.owner_of_line, first)]
         sent += [self._words, self._counts]
-        tuning = trained_tuning(info, [])
+        tuning = tuning or trained_tuning(info, [])
         self._executor = OpenCLExecutor(
             device, graph, self.host, tuning=tuning, sent=sent, ranks=room
         )

@@ -254,7 +254,7 @@ class BFSResult(Named):
 
 
 class SearchReport(Report[BFSResult]):
-    """What `hetero-bfs bfs` says of a search. Searches of several ranks have no selector."""
+    """What `hetero-bfs bfs` says of a search."""
 
     selector: str | None = None
     model: SpeedModel | None = None
@@ -264,6 +264,9 @@ class SearchReport(Report[BFSResult]):
         """`runs` is the open engine."""
         self.device, self.corrections = runs.device_info, runs.corrections
         self.selector, self.model = runs.selector.name, runs.selector.model
+
+    def note_ranks(self, engine: Any) -> None:
+        self.device, self.selector = engine.device_info, engine.options.selector
 
     def check(self) -> CheckOutcome:
         from hetero_bfs.algorithms.bfs.check import validate

@@ -7,17 +7,16 @@ import json
 import numpy as np
 import pytest
 from cli_runs import one_line, run
+from simulated import run_commands_on_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.cli import algorithms
 from hetero_bfs.graph.io.registry import write
-from hetero_bfs.ranks.communicator import run_ranks
 
 
 @pytest.fixture
 def on_ranks(monkeypatch):
-    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
-    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+    run_commands_on_ranks(monkeypatch, 3, algorithms)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +62,7 @@ def test_limits_are_those_of_one_process(made, tmp_path, monkeypatch, capsys, op
         return np.load("l.npy").tolist(), same, path and len(path)
 
     alone = answer()
-    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
-    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+    run_commands_on_ranks(monkeypatch, 3, algorithms)
     assert answer() == alone
 
 
@@ -86,8 +84,7 @@ def test_wrong_limits_are_said_as_in_one_process(made, tmp_path, monkeypatch, ca
     for ranks in (1, 3):
         with monkeypatch.context() as patch:
             if ranks > 1:
-                patch.setattr(algorithms, "launched_ranks", lambda: 3)
-                patch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+                run_commands_on_ranks(patch, 3, algorithms)
             status = run("bfs", made, "--source", 1, *options)
         said.append((status, one_line(capsys)))
     assert said[0] == said[1]
@@ -121,18 +118,18 @@ def test_names_and_columns_are_those_of_one_process(command, tmp_path, monkeypat
         return head, values, [report.get(name) for name in ("source", "sources", "path", "reached")]
 
     alone = answer()
-    monkeypatch.setattr(algorithms, "launched_ranks", lambda: 3)
-    monkeypatch.setattr(algorithms, "run_together", lambda work: run_ranks(3, work)[0])
+    run_commands_on_ranks(monkeypatch, 3, algorithms)
     assert answer() == alone
 
 
-def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
-    assert run("bfs", made, "--source", 1, "-v", "--json", "-", "--dtype", "int32") == 0
+def test_settings_of_a_search_on_ranks(made, on_ranks, capsys):
+    options = ["--selector", "alpha-beta", "--threads", 2, "--no-correction", "--dtype", "int32"]
+    assert run("bfs", made, "--source", 1, "-v", "--json", "-", *options) == 0
     captured = capsys.readouterr()
     data = json.loads(captured.out)
-    assert (data["selector"], data["model"], data["corrections"]) == (None, None, {})
+    assert (data["selector"], data["model"], data["corrections"]) == ("alpha-beta", None, {})
     assert len(data["strategies"]) >= data["depth"] > 1
-    assert "selector none, device none\nlevel " in captured.err
+    assert "selector alpha-beta, device none\nlevel " in captured.err
 
 
 @pytest.mark.parametrize(
@@ -140,7 +137,6 @@ def test_a_search_on_ranks_has_no_selector(made, on_ranks, capsys):
     [
         (["--selector", "daga"], "--selector needs a single process"),
         (["--decision-interval", "2"], "--decision-interval needs a single process"),
-        (["--no-correction"], "--no-correction needs a single process"),
         (["--order", "given"], "--order needs a single process"),
     ],
 )

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from argparse import _SubParsersAction
-from contextvars import copy_context
 from dataclasses import fields
 
 import pytest
 from cli_runs import one_line, run
 from graphs import nasty
 from sample_programs import Labels
+from simulated import run_commands_on_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.cli import algorithms, commands
-from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import run_ranks
-from hetero_bfs.ranks.refusals import ALGORITHMS, GRAPH500, GRAPH500_SSSP, PROGRAMS
+from hetero_bfs.ranks.refusals import ENGINE, GRAPH500, GRAPH500_SSSP, ON_CPU, PROGRAMS
 
 RANKS = 2
 
 
 @pytest.fixture
 def on_ranks(monkeypatch):
-    def together(work):
-        """Run on simulated ranks, which are threads: each needs the command's names of options."""
-        contexts = [copy_context() for _ in range(RANKS)]
-        return run_ranks(RANKS, lambda c: contexts[c.rank].run(work, c))[0]
-
-    for module in (algorithms, commands):
-        monkeypatch.setattr(module, "launched_ranks", lambda: RANKS)
-        monkeypatch.setattr(module, "run_together", together)
+    run_commands_on_ranks(monkeypatch, RANKS, algorithms, commands)
 
 
 @pytest.fixture
@@ -68,10 +59,7 @@ def same_words(message: str, name: str, line: str, option: str) -> None:
     [
         ({"order": "given"}, ["--order", "given"]),
         ({"selector": "zhang"}, ["--selector", "zhang"]),
-        ({"correction": False}, ["--no-correction"]),
         ({"decision_interval": 2}, ["--decision-interval", 2]),
-        ({"max_alloc_bytes": 1 << 20}, ["--max-alloc", "1M"]),
-        ({"device_memory_bytes": 1 << 20}, ["--device-memory", "1M"]),
     ],
 )
 def test_settings_of_the_benchmark_and_of_commands(on_ranks, graph, capsys, settings, options):
@@ -81,11 +69,31 @@ def test_settings_of_the_benchmark_and_of_commands(on_ranks, graph, capsys, sett
     assert run("graph500", "--scale", 6, *options) == 1
     same_words(message, name, one_line(capsys), options[0])
     assert run("bfs", graph, "--source", 1, *options) == 1
-    line = one_line(capsys)
-    if name == "selector":  # graph500 has more of them
-        assert "on several ranks only graph500 has other selectors" in line
-    else:
-        same_words(message, name, line, options[0])
+    same_words(message, name, one_line(capsys), options[0])
+    opening = message_of(
+        lambda communicator: RankEngine.read(graph, communicator=communicator, **settings)
+    )
+    assert opening == message
+
+
+def test_a_device_for_all_but_breadth_first_search(on_ranks, graph, capsys, monkeypatch):
+    def engine(communicator):
+        edges = nasty("star") if communicator.rank == 0 else None
+        return RankEngine(edges, communicator, device="0")
+
+    message = message_of(lambda communicator: engine(communicator).connected_components())
+    assert message == message_of(lambda communicator: engine(communicator).run(Labels()))
+    monkeypatch.setattr("hetero_bfs.cli.main._check_device", lambda _: None)
+    assert run("components", graph, "--device", 0) == 1
+    same_words(message, "device", one_line(capsys), "--device")
+
+
+def test_wrong_settings():
+    """In the words of one process."""
+    with pytest.raises(hb.HeteroBFSError) as alone:
+        hb.Engine(nasty("star"), threads=0)
+    raised = message_of(lambda communicator: RankEngine(None, communicator, threads=0))
+    assert raised == str(alone.value)
 
 
 def test_a_device_for_shortest_paths(on_ranks, capsys, monkeypatch):
@@ -135,9 +143,7 @@ def test_an_algorithm_of_one_process():
 def test_each_row_is_an_argument():
     """A row of a wrong name would refuse nothing."""
     engine = {field.name for field in fields(EngineOptions)}
+    assert ENGINE.keys() | ON_CPU.keys() <= engine
     assert PROGRAMS.keys() <= {field.name for field in fields(hb.RunOptions)}
     assert GRAPH500_SSSP.keys() <= engine | {field.name for field in fields(Graph500Options)}
     assert GRAPH500.keys() < GRAPH500_SSSP.keys()
-    (parsers,) = (a for a in make_parser("0")._actions if isinstance(a, _SubParsersAction))
-    of_commands = {action.dest for action in parsers.choices["bfs"]._actions}
-    assert ALGORITHMS.keys() <= of_commands

@@ -64,3 +64,16 @@ def test_a_slow_level_may_have_been_disturbed_so_it_corrects_by_a_part(decision)
     raw = decision._raw[DEVICE_PULL]
     decision.learn("bottom-up", True, 16 * raw + 1e-4)
     assert decision.factors[DEVICE_PULL] == pytest.approx(2.0)
+
+
+def test_without_correction_nothing_is_learned_and_no_move_is_a_trial(decision):
+    made = RankDecision(
+        lambda numbers: None, "auto", 0.5, 1 << 24, decision._costs, decision._device, False
+    )
+    made.agree(state_of(LARGE))
+    assert (decision._tries, made._tries) == (2, 0)
+    for _ in range(3):
+        made.learn("bottom-up", True, 16 * made._raw[DEVICE_PULL])
+        made.learn_start(1.0, 1)
+    assert made.factors.tolist() == [1.0] * 4
+    assert not made.begins_on_device()
