@@ -193,7 +193,7 @@ class RankBFS(RankKernel):
 
     def open(self, options: EngineOptions, threads: int) -> None:
         self._selector = str(options.selector)
-        self._search, self.notes = open_search(self.communicator, self.graph, options)
+        self._search, self.notes = open_search(self.communicator, self.graph, options, threads)
         device = self._search.device
         self.device_info = None if device is None else device.info
 

@@ -68,7 +68,8 @@ def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
 
     def opened() -> tuple[DistributedSearch, npt.NDArray[np.uint32]]:
         graph = engine.along("in" if back else "out")
-        search, notes = open_search(communicator, graph, engine.options)
+        threads = engine.options.threads or usual_threads(communicator)
+        search, notes = open_search(communicator, graph, engine.options, threads)
         engine.note_search(None if search.device is None else search.device.info, notes)
         search.search(Query(query.sources[:1]))  # untimed: it loads or compiles other kernels
         return search, gathered(communicator, graph.input_degree, n)
@@ -90,13 +91,12 @@ def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
 
 
 def open_search(
-    communicator: Communicator, graph: RankGraph, options: EngineOptions
+    communicator: Communicator, graph: RankGraph, options: EngineOptions, threads: int
 ) -> tuple[DistributedSearch, list[str]]:
-    """Open searches with an engine's settings; also return lines for the user.
+    """Open searches with an engine's settings, and these threads; also return lines for the user.
 
-    By default the ranks of a host share its cores, and its OpenCL devices that are not CPUs.
+    Raises `AgreedError` on all ranks if one of them cannot use a device that the options name.
     """
-    threads = options.threads or usual_threads(communicator)
     device, note = agreed(
         communicator, lambda: open_rank_device(options, communicator.host_rank, graph, threads)
     )
