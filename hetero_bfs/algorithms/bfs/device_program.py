@@ -106,6 +106,10 @@ class SearchProgram:
         self.groups = self._useful_groups()
         self._bind_search()
         self._scatter = self.bind_items("scatter_parents", memory.queue[0], memory.parent)
+        self._merge = [
+            self.bind_items("merge_parents", np.uint32(0), visited, memory.queue[0], memory.parent)
+            for visited in memory.visited
+        ]
 
     def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
         """Return a function that launches a kernel; its first argument is the number of items."""
@@ -135,9 +139,15 @@ class SearchProgram:
         self._early = self._words.copy(), self._packed
 
     def scatter_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        self._add(pairs, self._scatter)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self._add(parent, self._merge[index])
+
+    def _add(self, parents: npt.NDArray[np.uint32], launch: Callable[..., None]) -> None:
         """Write parents that the host found; they are copied through a queue's memory."""
-        event = self._device.send(self._device.queue, self._memory.queue[0], pairs)
-        self._scatter(len(pairs))
+        event = self._device.send(self._device.queue, self._memory.queue[0], parents)
+        launch(len(parents))
         self._device.finish()
         del event  # PyOpenCL waits for a copy when its event is deleted
 
