@@ -33,19 +33,23 @@ from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta, by_direction
 from hetero_bfs.scheduling.strategies import Direction, Strategy, available
 
+_INSIDE = 0.618
+"""The share of a grid's rows, and of its columns, that lie before the reference source."""
+
 
 def reference_source(platform: Platform) -> int:
-    """Return a typical source: the neighbour of lowest degree of the vertex of highest degree.
+    """Return a typical source: the neighbour of lowest degree of a vertex of highest degree.
 
     In a directed graph that neighbour may have no out-edges. Then the vertex of highest degree is
-    returned.
+    returned. A grid has many: the first lies in a corner, where a search has small levels.
     """
-    graph = platform.graph.graph
-    hub = int(platform.graph.degree.argmax())
+    graph, degree = platform.graph.graph, platform.graph.degree
+    hubs = np.flatnonzero(degree == degree.max())
+    hub = int(hubs[int(_INSIDE * hubs.size)])
     neighbours = graph.indices[graph.indptr[hub] : graph.indptr[hub + 1]]
     if graph.directed or neighbours.size == 0:
         return hub
-    return int(neighbours[platform.graph.degree[neighbours].argmin()])
+    return int(neighbours[degree[neighbours].argmin()])
 
 
 _MOST_REFERENCE_LEVELS = 1 << 12

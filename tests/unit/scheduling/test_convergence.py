@@ -66,7 +66,8 @@ class Machine:
         """Run a search; times vary from level to level and as a whole."""
         n, m, reference = self.base._graph
         numbers = [ALL.index(s) for s in selector.candidates]
-        chosen, _ = rehearse(selector.policy, _costs_of(self.truth, numbers), n, m, reference)
+        levels = np.column_stack((reference, np.ones(len(reference))))  # each counts once
+        chosen, _ = rehearse(selector.policy, _costs_of(self.truth, numbers), n, m, levels)
         records = np.zeros((len(reference), schema.record_width(len(selector.candidates))))
         records[:, : schema.RECORD_STATE] = reference
         place, is_queue = schema.NOWHERE, True
