@@ -37,6 +37,7 @@ from hetero_bfs.algorithms.pagerank.device import DevicePageRank
 from hetero_bfs.algorithms.pagerank.host import PageRankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.machine import DeviceInfo, default_tuning
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
@@ -167,7 +168,7 @@ def _search(
     graph: SearchGraph, info: DeviceInfo, max_alloc_bytes: int | None = None, **form: Any
 ) -> None:
     device = OpenCLDevice(info)
-    lists = DeviceGraph(device, graph, max_alloc_bytes)
+    lists = DeviceGraph(DeviceRun(device, both_ways(graph)), graph, max_alloc_bytes)
     tuning = default_tuning(info.type).fitting(info)
     SearchProgram(device, graph, tuning, 40, lists, mock.MagicMock(), **form)
 
