@@ -10,7 +10,7 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.scheduling import program_decision, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.scheduling.device_policy import pack_policy

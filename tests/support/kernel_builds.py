@@ -44,13 +44,12 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.device_forms import OneLaunch, StreamedProgram, StreamedSweeps
 from hetero_bfs.programs.device_stay import Packing
-from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
-from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.device_sweeps import DeviceSweeps
 from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
-from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
 
 PACKAGE = Path(hetero_bfs.__file__).parent

@@ -150,7 +150,6 @@ class DeviceExecutor(DeviceRun):
         """Let the host use the shared memory."""
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Receive the frontier from the host."""
         raise NotImplementedError
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:

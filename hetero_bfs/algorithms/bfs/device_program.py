@@ -23,7 +23,7 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLD
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling import device_policy, schema
 from hetero_bfs.scheduling.device_policy import pack_policy
