@@ -160,9 +160,20 @@ class DeviceExecutor(DeviceRun):
         """Add vertices that the host found and their parents, shape (pairs, 2)."""
         raise NotImplementedError
 
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        """Add the parents of all vertices that only the host found, from the host's `parent`.
+
+        Bitmap number `index` has all visited vertices.
+        """
+        raise NotImplementedError
+
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy bitmap number `index` to the host."""
         self.device.read(visited, self.visited[index])
+
+    def write_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy the host's bitmap to bitmap number `index`."""
+        self.device.write(self.visited[index], visited)
 
     def has_visited(self, vertex: int, index: int) -> bool:
         """Tell whether a vertex (a new id) is set in bitmap number `index`."""
@@ -336,6 +347,9 @@ class OpenCLExecutor(DeviceExecutor):
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         if pairs.size:
             self.program.scatter_parents(pairs)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self.program.merge_parents(parent, index)
 
     def acquire(self) -> None:
         self.memory.acquire()

@@ -108,7 +108,12 @@ class SearchProgram(DeviceRun):
             self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
-        self._scatter = self.bind("scatter_parents", VARIES, memory.queue[0], memory.parent)
+        bind, queue, parent = self.bind, memory.queue[0], memory.parent
+        self._scatter = bind("scatter_parents", VARIES, queue, parent)
+        self._merge = [
+            bind("merge_parents", VARIES, np.uint32(0), visited, queue, parent)
+            for visited in memory.visited
+        ]
 
     def bind(self, name: str, *arguments: Any) -> BoundKernel:
         return self.device.bind(self._program, name, *arguments)
@@ -130,9 +135,15 @@ class SearchProgram(DeviceRun):
         self._early = self._words.copy(), self._packed
 
     def scatter_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        self._add(pairs, self._scatter)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self._add(parent, self._merge[index])
+
+    def _add(self, parents: npt.NDArray[np.uint32], kernel: BoundKernel) -> None:
         """Write parents that the host found; they are copied through a queue's memory."""
-        event = self.device.send(self.device.queue, self._memory.queue[0], pairs)
-        self.launch(self._scatter, len(pairs), np.uint32(len(pairs)))
+        event = self.device.send(self.device.queue, self._memory.queue[0], parents)
+        self.launch(kernel, len(parents), np.uint32(len(parents)))
         self.device.finish()
         del event  # PyOpenCL waits for a copy when its event is deleted
 

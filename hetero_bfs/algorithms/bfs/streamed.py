@@ -153,11 +153,17 @@ class StreamedExecutor(DeviceExecutor):
         self._plain = self._bound = _StreamKernels(self, self.visited[0])
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         scratch = (self._here, resident), (self._status_buffer, words)
-        self._pairs, self._room = scratch[0] if resident > words else scratch[1]
+        self._scratch, self._room = scratch[0] if resident > words else scratch[1]
         """Scratch between searches, and its words."""
         self._scatter = device.bind(
-            self._program, "scatter_parents", VARIES, self._pairs, self.parent
+            self._program, "scatter_parents", VARIES, self._scratch, self.parent
         )
+        self._merge = [
+            device.bind(
+                self._program, "merge_parents", VARIES, VARIES, visited, self._scratch, self.parent
+            )
+            for visited in self.visited
+        ]
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -321,11 +327,23 @@ class StreamedExecutor(DeviceExecutor):
             self.host.to_queue(frontier)
 
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        room = self._room // 2
-        for begin in range(0, len(pairs), room):
-            some = pairs[begin : begin + room]
-            self.device.write(self._pairs, some)
-            self.launch(self._scatter, len(some), np.uint32(len(some)))
+        self._add(pairs, self._room // 2, self._scatter, from_first=False)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self._add(parent, self._room, self._merge[index], from_first=True)
+
+    def _add(
+        self, found: npt.NDArray[np.uint32], room: int, kernel: BoundKernel, *, from_first: bool
+    ) -> None:
+        """Write parents that the host found, in parts of `room` that the scratch memory holds.
+
+        With `from_first` the kernel takes the number of the first, too.
+        """
+        for begin in range(0, len(found), room):
+            part = found[begin : begin + room]
+            self.device.write(self._scratch, part)
+            more = (np.uint32(begin),) if from_first else ()
+            self.launch(kernel, len(part), np.uint32(len(part)), *more)
         self.device.finish()
 
 
