@@ -18,11 +18,10 @@ from hetero_bfs.algorithms.bfs.device_memory import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
 from hetero_bfs.algorithms.bfs.query import Query, Seeds
-from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.selectors import Recording, Selector
 from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.scheduling.trace import LevelTrace
 

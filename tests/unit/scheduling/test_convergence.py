@@ -11,8 +11,6 @@ import pytest
 from selector_levels import ALL, reference_of, states_of
 from test_plans import M, N, core_and_tail_levels, machine
 
-from hetero_bfs.algorithms.bfs.recording import Recording
-from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
     NUM_COLUMNS,
@@ -21,9 +19,10 @@ from hetero_bfs.scheduling.columns import (
     size_of_level,
     transition_seconds,
 )
+from hetero_bfs.scheduling.correction import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.rehearsal import rehearse
-from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.selectors import FixedSelector, Recording
 from hetero_bfs.support.compiling import kernel
 
 SEARCHES = 200

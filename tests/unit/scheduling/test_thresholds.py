@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from selector_levels import choose, is_dense_push, reference_of, states_of
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.selection import Correction
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_selectors, schema
+from hetero_bfs.scheduling.correction import Correction
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, MODEL
 from hetero_bfs.scheduling.rehearsal import _ALPHAS, _BETAS, _NEGLIGIBLE, COUNT, with_alike
