@@ -58,7 +58,7 @@ class EngineOptions:
         Limit for the use of the OpenCL device's memory; by default all of it. If a graph does not
         fit, its edges stay on the host and stream through the device in pages.
     correction : bool
-        Whether searches correct the model's predictions (selection.py). Without it the same
+        Whether searches correct the model's predictions (correction.py). Without it the same
         searches make the same choices every time.
 
     Raises

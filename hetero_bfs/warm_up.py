@@ -239,7 +239,7 @@ JOBS: dict[str, Callable[[], None]] = {
     "graph500": _graph500,
 }
 """By name, in the order in which they run. A name with capitals is that of a class which notes that
-it was compiled: see `scheduling/engine_opening.py`."""
+it was compiled: see `scheduling/run_chooser.py`."""
 
 
 def warm_up(

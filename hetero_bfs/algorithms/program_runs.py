@@ -19,17 +19,16 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.device import DeviceProgram, open_device
-from hetero_bfs.programs.device_sweeps import heavy_edges, sweeps_on
+from hetero_bfs.programs.device_forms import open_program, sweeps_on
+from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
-from hetero_bfs.programs.one_launch import OneLaunch
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.parameters import Parameters, checked_edges, in_caller_order
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.programs.streamed import program_in_phases
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_decision import MigrationCosts, ProgramEstimates, RunSizes
 from hetero_bfs.scheduling.run_chooser import RunChooser
@@ -96,10 +95,7 @@ class _Mode:
             return None
         if isinstance(self.graph, ArrangedGraph):
             return sweeps_on(plan, self.device, self.graph, costs)
-        if self.device.info.may_run_in_one_launch and not plan.counts:
-            with suppress(DeviceError):
-                return OneLaunch(plan, self.device, self.graph, costs)
-        return program_in_phases(plan, self.device, self.graph, costs)
+        return open_program(plan, self.device, self.graph, costs)
 
     def close(self) -> None:
         while self.programs:

@@ -289,8 +289,14 @@ def warm_up(options: Namespace) -> int:
 def _examine_all(retest: bool) -> Iterator[Finding]:
     from hetero_bfs.doctor import examine
     from hetero_bfs.doctor import installation as here
-    from hetero_bfs.doctor.opencl_drivers import OPENCL, OpenCLDrivers
-    from hetero_bfs.doctor.trials import MPI, SEARCHES, check_mpi, check_searches
+    from hetero_bfs.doctor.trials import (
+        MPI,
+        OPENCL,
+        SEARCHES,
+        OpenCLDrivers,
+        check_mpi,
+        check_searches,
+    )
 
     yield from examine(here.PYTHON, here.check_python)
     yield from examine(here.MACHINE, here.check_machine)

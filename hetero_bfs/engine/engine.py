@@ -26,7 +26,7 @@ from hetero_bfs.algorithms.bfs.platform import (
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.result import BFSResult
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.algorithms.bfs.selection import Selection, factors_of, warm_up
+from hetero_bfs.algorithms.bfs.selection import Selection, warm_up
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
@@ -42,6 +42,7 @@ from hetero_bfs.options import EngineOptions, takes_settings
 from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.result import ProgramResult
+from hetero_bfs.scheduling.correction import factors_of
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.support import code_cache, processes

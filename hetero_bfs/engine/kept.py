@@ -1,7 +1,7 @@
 """Answers calls on a graph by one thread at first, and by engines once these have paid.
 
 An engine answers faster than one thread, but relabels and uploads the graph and compiles when it
-opens; `scheduling/engine_opening.py` decides. Opened engines are kept by graph, few of them, and
+opens; `scheduling/run_chooser.py` decides. Opened engines are kept by graph, few of them, and
 their copies of graphs within a share of the memory. They close with their graph.
 
 `hb.bfs` and the other functions, the NetworkX backend and `hetero_bfs.csgraph` all answer this way.
@@ -37,7 +37,7 @@ from hetero_bfs.graph.lists import ListedEdges
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.engine_opening import (
+from hetero_bfs.scheduling.run_chooser import (
     EngineChooser,
     Kind,
     learn_opening,

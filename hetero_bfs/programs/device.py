@@ -15,8 +15,7 @@ from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice, kernel_source
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.programs import schema
-from hetero_bfs.programs.codegen.device_code import device_text, lengths, state_arrays
-from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.programs.codegen.device_code import device_text, lengths, state_arrays, twins
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import WIDER_AFTER_PULL, PlacedGraph, Record, Run, weights_of

@@ -70,7 +70,7 @@ FUNCTIONS = (
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}
-"""Functions that policy.cl calls (twins.py), and the arrays among their parameters."""
+"""Functions that policy.cl calls (device_code.py), and the arrays among their parameters."""
 
 
 def pack_policy(

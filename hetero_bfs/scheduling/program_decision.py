@@ -231,7 +231,7 @@ FUNCTIONS = (
 KINDS = {"costs": "__global float *", "has_identity": "bool"} | dict.fromkeys(
     ("place", "direction"), "int64"
 )
-"""Functions that loop.cl calls (twins.py), and their parameters that are not floats."""
+"""Functions that loop.cl calls (device_code.py), and their parameters that are not floats."""
 
 
 _ITERATION_SECONDS: dict[DeviceKind, float] = {"cpu": 5e-6, "device": 25e-6}

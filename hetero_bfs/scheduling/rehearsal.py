@@ -51,10 +51,19 @@ ASKING_SECONDS = (2e-7, 1.5e-6)
 KEEPING_SECONDS = (1e-8, 1.2e-7)
 """Seconds of finding out that a choice can be kept, on the host and on a device."""
 
-_MOST_VARIED = 64  # levels; in a longer search no single level matters much
-_PHASES = tuple(step / 8 for step in range(1, 8))
-"""Where a frontier grows a thousandfold, these are frontiers of all sizes: each is at most 2.4
-times as large as the one before."""
+_LATER = 1.0 + 1.0 / 32.0
+"""A later transition counts this many times. If it counted once, a search whose frontier is larger
+than the reference's would expect a cheaper migration at the next level, again and again."""
+
+_MOST_ALIKE_SEARCHES = 7
+"""Where a frontier grows a thousandfold, those of so many searches between two of its levels have
+all sizes: each is at most 2.4 times as large as the one before."""
+
+_MOST_REHEARSED = 64
+"""Most levels of a search that are rehearsed. In a longer one each level stands for several."""
+
+COUNT = schema.RECORD_STATE
+"""Column of a level to rehearse, after its state: the number of levels that it stands for."""
 
 _SIZES = (
     (schema.FRONTIER_VERTICES, schema.UNVISITED_VERTICES),
@@ -73,23 +82,31 @@ def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float6
     A frontier of a core grows a hundredfold from one level to the next. From another source it may
     have any size between the two. The ratio of visited to unvisited vertices grows evenly between
     two levels, and that of edges; a frontier is what a level adds.
+
+    reference : float64 (levels, RECORD_STATE), the state before each level
+
+    Each result is float64 (at most `_MOST_REHEARSED`, RECORD_STATE + 1), with the column `COUNT`.
     """
-    found = [reference]
-    if not 2 < len(reference) <= _MOST_VARIED:
-        return found
-    for phase in _PHASES:
-        other = reference.copy()
-        for frontier, unvisited in _SIZES:
-            left = np.maximum(reference[:, unvisited], 0.5)
-            total = reference[0, frontier] + reference[0, unvisited]
-            visited = np.maximum(total - left, 0.5)
-            grown = np.log(visited / left)
-            grown[1:-1] = (1.0 - phase) * grown[1:-1] + phase * grown[2:]
-            other[1:-1, unvisited] = total / (1.0 + np.exp(grown[1:-1]))
-            other[1:, frontier] = np.maximum(-np.diff(other[:, unvisited]), 1.0)
-        other[2:, schema.PREVIOUS_EDGES] = other[1:-1, schema.FRONTIER_EDGES]
-        found.append(other)
-    return found
+    kept = sampled_levels(reference[:, schema.FRONTIER_EDGES], _MOST_REHEARSED)
+    counts = np.diff(np.append(kept, len(reference)))
+    many = range(1, 1 + (_MOST_ALIKE_SEARCHES if len(reference) > 2 else 0))
+    found = [_between(reference, number / (1 + _MOST_ALIKE_SEARCHES)) for number in many]
+    return [np.column_stack((search[kept], counts)) for search in (reference, *found)]
+
+
+def _between(reference: npt.NDArray[np.float64], phase: float) -> npt.NDArray[np.float64]:
+    """Return a search whose levels lie between those of the reference: at 0 they are the same."""
+    other = reference.copy()
+    for frontier, unvisited in _SIZES:
+        left = np.maximum(reference[:, unvisited], 0.5)
+        total = reference[0, frontier] + reference[0, unvisited]
+        visited = np.maximum(total - left, 0.5)
+        grown = np.log(visited / left)
+        grown[1:-1] = (1.0 - phase) * grown[1:-1] + phase * grown[2:]
+        other[1:-1, unvisited] = total / (1.0 + np.exp(grown[1:-1]))
+        other[1:, frontier] = np.maximum(-np.diff(other[:, unvisited]), 1.0)
+    other[2:, schema.PREVIOUS_EDGES] = other[1:-1, schema.FRONTIER_EDGES]
+    return other
 
 
 _has_queue = njit(inline="always")(has_queue)
@@ -125,10 +142,11 @@ def rehearse(
     num_edges: int,
     reference: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], float]:
-    """Return what a policy chooses in a reference search, int64 (levels,), and the predicted cost.
+    """Return what a policy chooses in a search, int64 (levels,), and the predicted cost.
 
-    `policy` chooses. `costs` predicts, with the same candidates and rule MODEL. The cost is the
-    seconds of all levels and migrations, and of choosing.
+    `reference` is one of the searches of `with_alike`. `policy` chooses. `costs` predicts, with the
+    same candidates and rule MODEL. The cost is the seconds of all levels and migrations, and of
+    choosing.
     """
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))
@@ -151,11 +169,11 @@ def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen)
         else:
             s = choose(policy, num_vertices, num_edges, state, predicted[0], predicted[1])
         if policy.rule == MODEL:
-            total += _choosing_seconds(place, keeps)
+            total += state[COUNT] * _choosing_seconds(place, keeps)
         chosen[i] = s
         fill_columns(columns, num_vertices, state)
         size = size_of_level(state[schema.FRONTIER_EDGES])
-        total += dot(costs.weights[size, s], columns)
+        total += state[COUNT] * dot(costs.weights[size, s], columns)
         total += transition_seconds(costs, columns, place, _has_queue(state), s)
         place = policy.places[s]
         if _leaves_queue(policy, num_vertices, state, s):
@@ -180,15 +198,16 @@ def with_cost_to_go(
 def sampled_levels(frontier_edges: npt.ArrayLike, most: int) -> list[int]:
     """Return the numbers of at most `most` levels, given the frontier's edges at each level.
 
-    Half of them are spread evenly. The other half are where the frontier grows or shrinks, as in
-    the core of a graph with long tails.
+    A third of them is spread evenly. A third is where the frontier grows or shrinks, as in the core
+    of a graph with long tails. A third is where few edges are left: near the end of a tail.
     """
     edges = np.maximum(np.asarray(frontier_edges, np.float64), 1.0)
     if edges.size <= most:
         return list(range(edges.size))
-    change = np.abs(np.diff(np.log(edges)))
     passed = np.linspace(0.0, 1.0, edges.size)
-    passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
+    for numbers in (edges, np.cumsum(edges[::-1])[::-1]):
+        change = np.abs(np.diff(np.log(numbers)))
+        passed[1:] += np.cumsum(change) / max(float(change.sum()), 1e-9)
     wanted = np.linspace(0.0, passed[-1], most)
     kept: list[int] = np.unique(np.searchsorted(passed, wanted).clip(0, edges.size - 1)).tolist()
     return kept
@@ -207,8 +226,8 @@ def _costs_after(policy, num_vertices, reference, after):
             is_queue = _leaves_queue(policy, num_vertices, before, last)
             least = np.inf
             for s in range(places.size):
-                seconds = dot(weights[s], columns) + after[level, s]
-                seconds += transition_seconds(policy, columns, places[last], is_queue, s)
+                move = transition_seconds(policy, columns, places[last], is_queue, s)
+                seconds = dot(weights[s], columns) + _LATER * move + after[level, s]
                 least = min(least, seconds)
             after[level - 1, last] = least + _choosing_seconds(places[last], keeps)
 
@@ -230,7 +249,8 @@ def find_rule(
 ) -> tuple[Rule, npt.NDArray[np.float64]]:
     """Return the rule of least predicted cost in all of these searches, and each pair's least cost.
 
-    `policy` predicts seconds. `pairs` are candidates for top-down and bottom-up on one device.
+    `searches` are those of `with_alike`. `policy` predicts seconds. `pairs` are candidates for
+    top-down and bottom-up on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
     chosen = np.array(pairs, np.int64)
@@ -258,10 +278,10 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
         for p in range(pairs.shape[0]):
             first, second = pairs[p, 0], pairs[p, 1]
             kind = policy.places[first] if level else schema.NOWHERE
-            down = dot(weights[first], columns)
+            down = state[COUNT] * dot(weights[first], columns)
             from_queue = down + transition_seconds(policy, columns, kind, True, first)
             from_bitmap = down + transition_seconds(policy, columns, kind, False, first)
-            up = dot(weights[second], columns)
+            up = state[COUNT] * dot(weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
             stays_queue = _leaves_queue(policy, num_vertices, before, first)
             for a in range(alphas.size):

@@ -1,4 +1,4 @@
-"""Chooses how a whole run of an algorithm is executed: its place, and its mode.
+"""Chooses how a whole run of an algorithm is executed: its place, its mode, and who answers.
 
 A prediction counts until a run was measured. Predictions come from a speed model (`RunCosts`).
 
@@ -7,13 +7,10 @@ elsewhere adds the seconds that it loses, by prediction, to a sum. The option is
 exceeds the seconds of opening (the ski-rental rule of program_decision.py). So one long run opens a
 device at once, and many short ones do so after a while.
 
-`Leaving` decides when a run that began on a device ends on the host, since few vertices are left.
-A window costs the device some steps. It costs the host a constant, and seconds for its edges. The
-device adds the seconds by which each window was slower than on the host to a sum that never falls
-below 0. The run leaves once the sum exceeds the seconds of leaving (ski rental again). The edges
-that no vertex has relaxed yet count as work of the host, so a run does not leave before a second
-large part of a graph. Runs correct all of these costs but that of an edge. The result's transfer to
-the host does not count, since a run that stays needs it, too.
+`EngineChooser` decides whether one thread answers a call on a graph, or an engine that opens and
+stays open. One thread answers until its seconds exceed those of opening (ski rental again: at most
+twice the seconds of the best choice). An engine that turns out slower than one thread answers only
+now and then.
 """
 
 from __future__ import annotations
@@ -21,20 +18,17 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median_low
-from typing import Any, Generic, NamedTuple, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from statistics import median, median_low
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import ModelError
-from hetero_bfs.graph.relabel import HIGH_DIAMETER_LEVELS
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.program_decision import LEARNING, MigrationCosts
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
+from hetero_bfs.support.code_cache import was_compiled
+from hetero_bfs.support.cold import compiles_beside, is_cold
 from hetero_bfs.support.messages import number_of
 
 Option = TypeVar("Option")
@@ -197,25 +191,6 @@ class RunChooser(Generic[Option]):
         return rival if lost + trial <= (_DOUBTED if doubted else _AGAIN) * total else None
 
 
-def is_searched_apart(levels: float) -> bool:
-    """Tell whether many sources are searched one by one, and not 64 at once.
-
-    On high-diameter graphs threads that share a search mostly wait for each other.
-    """
-    return levels >= HIGH_DIAMETER_LEVELS
-
-
-def is_faster_by_thread(
-    searches: int, threads: int, thread_seconds: float, engine_seconds: float
-) -> bool:
-    """Tell whether threads with a search each are faster than searches by the whole engine.
-
-    With few searches, many threads or a fast device the engine may be faster. The seconds are those
-    of a search by one thread, and of one by the engine.
-    """
-    return -(-searches // threads) * thread_seconds <= searches * engine_seconds
-
-
 def choose_place(
     what: str, size: GraphSize, device: DeviceInfo, resident: float = 0.0
 ) -> RunChooser[DeviceKind]:
@@ -273,49 +248,122 @@ def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts
     return found if len(found) == len(DEVICE_KINDS) else {}
 
 
-_STEP_SECONDS = {True: 4e-6, False: 4e-5}
-"""First guess for a step of the device, by whether one launch runs all steps."""
+Kind = type[Any]
+"""`Engine`, or the class of an `Analysis`."""
 
-_WINDOW_SECONDS = 2e-6  # first guess for a small window on the host
-_EDGE_SECONDS = 2e-9  # of the host, if no model is known
+_COMPILING_SECONDS = 20.0
+"""For an engine or algorithm whose code is not stored; 5 to 45 s on 2 cores (2026-11-26)."""
+
+_LOADING_SECONDS = 0.25
+"""To load stored code when something first opens in a process; 0.03 to 0.28 s (2026-11-26)."""
+
+_JUDGED = 8
+"""An engine is compared with one thread by the medians of this number of last answers. Some of its
+first ones compile, or try a place or a mode."""
+
+_ANSWERS_BETWEEN = 100.0
+"""If one thread is faster, it answers for as long as this many answers of the engine would take.
+Then the engine answers once more."""
+
+_OPENING_SECONDS = 0.03
+_BUILDING_SECONDS_PER_ENTRY = {False: 5e-8, True: 2.5e-7}
+_SERIAL_SECONDS_PER_ENTRY = {False: 3e-9, True: 1e-8}
+"""By whether there are weights. They are the first guesses: later ones follow from what this
+process has measured.
+
+Measured on 2 cores with compiled kernels, on soc-Slashdot0902, cnr-2000 and Kronecker 18, whose
+neighbour lists have 1.0, 5.5 and 7.6 million entries. An engine opened in 0.09, 0.3 to 0.4 and 0.3
+s; a search took 2.5, 17 and 35 ms (commit 649b7ee, 2026-11-24). With weights the first and last
+graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and 63 ms (2026-11-25).
+"""
 
 
-class Leaving:
-    """When runs of an algorithm leave a device."""
+class _Measured:
+    """What this process has measured of openings."""
 
-    def __init__(
-        self, size: GraphSize, costs: Mapping[DeviceKind, RunCosts], one_launch: bool
-    ) -> None:
-        host, edges = costs.get("cpu"), max(size.edges, 1.0)
-        self._step, self._window = _STEP_SECONDS[one_launch], _WINDOW_SECONDS
-        self._edge = _EDGE_SECONDS if host is None else host.run.seconds(size) / edges
-        self._leaving = MigrationCosts.to("cpu", None).seconds
-        self._is_compiled = False
+    factor = 1.0
+    """Seconds of the last opening over those expected."""
 
-    def costs(self, may_leave: bool) -> npt.NDArray[np.float32]:
-        """Return nanoseconds of a step, a window, an edge, and of leaving (inf: never)."""
-        leaving = self._leaving if may_leave else np.inf
-        return (1e9 * np.array([self._step, self._window, self._edge, leaving])).astype(np.float32)
+    opened: ClassVar[set[Kind]] = set()
+    answered: ClassVar[set[Kind]] = set()  # by one thread
 
-    def learn_device(
-        self, steps: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]
-    ) -> None:
-        """Learn from windows on the device: the least seconds of a step."""
-        each = seconds[steps > 0] / steps[steps > 0]
-        if each.size and each.min() > 0.0:
-            self._step += LEARNING * (float(each.min()) - self._step)
 
-    def learn_host(
-        self, edges: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64], leaving: float
-    ) -> None:
-        """Learn from windows that the host continued, and from the seconds of leaving.
+def opening_seconds(num_entries: int = 0, is_weighted: bool = False) -> float:
+    """Estimate the seconds of an engine that builds neighbour lists with this many entries."""
+    building = _BUILDING_SECONDS_PER_ENTRY[is_weighted] * num_entries
+    return _Measured.factor * (_OPENING_SECONDS + building)
 
-        The first run is ignored, as it compiles kernels.
+
+def learn_opening(kind: Kind, expected: float, seconds: float, has_built: bool) -> None:
+    """Learn from an opening; not from the first one of a kind, which may have compiled."""
+    if has_built and kind in _Measured.opened:
+        _Measured.factor = min(max(_Measured.factor * seconds / expected, 0.1), 10.0)
+    _Measured.opened.add(kind)
+
+
+class EngineChooser:
+    """The seconds of answers on one graph, by kind of engine."""
+
+    def __init__(self) -> None:
+        self.spent: dict[Kind, float] = {}
+        """Seconds of one thread since an engine answered last."""
+        self._serial: dict[Kind, deque[float]] = {}
+        self._engine: dict[Kind, deque[float]] = {}
+
+    def forget_engines(self) -> None:
+        self.spent, self._engine = {}, {}
+
+    def opens(
+        self, kind: Kind, searches: int, num_entries: int, opening: float, counts_past: bool
+    ) -> bool:
+        """Tell whether to open an engine for a number of searches.
+
+        `opening` is the estimate of its seconds. Past answers count, unless what they opened could
+        not be kept.
         """
-        if not self._is_compiled:
-            self._is_compiled = True
-            return
-        own = np.maximum(seconds - self._edge * edges, 0.0)
-        if own.size:
-            self._window += LEARNING * (float(own.mean()) - self._window)
-        self._leaving += LEARNING * (leaving - self._leaving)
+        known = self._serial.get(kind)
+        saved = searches * (median(known) if known else _serial_seconds(kind, num_entries))
+        if counts_past:
+            saved += self.spent.get(kind, 0.0)
+        saved -= opening
+        if kind in _Measured.opened or saved <= 0:
+            return saved > 0
+        if saved <= _LOADING_SECONDS:
+            is_cold(kind.__name__)  # another process compiles it, unless it is compiled
+            return False
+        if was_compiled(kind.__name__) or saved > _COMPILING_SECONDS:
+            return True
+        compiles_beside(kind.__name__)
+        return False
+
+    def chooses_open_engine(self, kind: Kind) -> bool:
+        """Tell whether an open engine should answer; a slow one does so now and then."""
+        last, serial = self._engine.get(kind, ()), self._serial.get(kind, ())
+        if len(last) == _JUDGED and serial:
+            seconds = median(last)
+            if seconds > median(serial) and self.spent.get(kind, 0.0) <= _ANSWERS_BETWEEN * seconds:
+                return False
+        self.spent[kind] = 0.0
+        return True
+
+    def learn_engine(self, kind: Kind, seconds: float, searches: int) -> None:
+        _note(self._engine, kind, seconds / max(searches, 1))
+
+    def learn_serial(
+        self, kind: Kind, seconds: float, searches: int, num_entries: int, has_read: bool
+    ) -> None:
+        """Learn from an answer of one thread; if it `has_read` the graph, only what was spent."""
+        if kind not in _Measured.answered:  # the first answer may have compiled
+            _Measured.answered.add(kind)
+            seconds = min(seconds, searches * _serial_seconds(kind, num_entries))
+        elif not has_read:
+            _note(self._serial, kind, seconds / max(searches, 1))
+        self.spent[kind] = self.spent.get(kind, 0.0) + seconds
+
+
+def _note(answers: dict[Kind, deque[float]], kind: Kind, seconds: float) -> None:
+    answers.setdefault(kind, deque(maxlen=_JUDGED)).append(seconds)
+
+
+def _serial_seconds(kind: Kind, num_entries: int) -> float:
+    return _SERIAL_SECONDS_PER_ENTRY[getattr(kind, "needs_weights", False)] * num_entries

@@ -15,7 +15,7 @@ from graphs import grid, random_graph, star
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
 from hetero_bfs.devices.opencl import device_run as grid_of_groups
 from hetero_bfs.devices.opencl.driver import choose_device
 from hetero_bfs.graph.edge_list import EdgeList

@@ -28,7 +28,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.device_forms import OneLaunch
 from hetero_bfs.algorithms.program_runs import ProgramRuns
 """
 

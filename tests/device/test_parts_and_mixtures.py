@@ -308,6 +308,21 @@ def test_searches_of_mixed_places_in_a_row_leave_no_stale_parents(opencl_device,
             check_search(engine, edges, 22_001)
 
 
+@pytest.mark.parametrize("memory", [None, 1_500_000])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_host_that_finds_many_vertices_completes_the_parents_on_the_device(
+    apart, directed, memory
+):
+    """The host keeps no list of so many; it sends all its parents, in parts to a streamed graph."""
+    edges = core_with_tails(directed)
+    device = apart if memory is None else replace(apart, memory_bytes=memory)
+    with engine_on(device, edges, selector="fixed:TC") as engine:
+        for schedule in ("TC,TC,TC,TG", "TG,TC,BC,BC,BC,TC", "TC,BC,TG,BC,BG,TC"):
+            engine.set_selector(f"fixed:{schedule}")
+            for source in (20_006, 3, 20_000 + 7 * 200):
+                check_search(engine, edges, source)
+
+
 def core_on_the_device(data) -> None:
     """Large levels are fast on the device, small ones on the host."""
     for name in data["learned"]:

@@ -45,7 +45,9 @@ class FakeDevice:
 
     def begin(self, source, frontier):
         self.own.parent[:] = NO_VERTEX
+        kept = frontier.state[list(OF_THE_HOST)]
         self.own.begin(source, frontier)
+        frontier.state[list(OF_THE_HOST)] = kept
 
     def clear(self, frontier):
         self.own.parent[:] = NO_VERTEX
@@ -112,8 +114,16 @@ class FakeDevice:
     def add_parents(self, pairs):
         self.own.parent[pairs[:, 0]] = pairs[:, 1]
 
+    def merge_parents(self, parent, index):
+        bits = np.unpackbits(self.own.visited[index].view(np.uint8), bitorder="little")
+        lacks = bits[: parent.size].astype(bool) & (self.own.parent == NO_VERTEX)
+        self.own.parent[lacks] = parent[lacks]
+
     def read_visited(self, visited, index):
         visited[:] = self.own.visited[index]
+
+    def write_visited(self, visited, index):
+        self.own.visited[index][:] = visited
 
     def read_parents(self, parent):
         parent[:] = self.own.parent
@@ -181,6 +191,19 @@ def test_a_search_on_one_device_alone(place):
     kept = np.empty(platform.graph.num_searched, np.uint32)
     search.save_parents(kept)
     np.testing.assert_array_equal(kept, platform.devices[place - 1].own.parent)
+
+
+@pytest.mark.parametrize("name", ["Kronecker 10", "long path"])
+@pytest.mark.parametrize("last", [TC, TG])
+def test_a_search_of_host_and_device_is_complete_on_the_device(name, last):
+    """The host finds more vertices than it lists in the first schedule, few in the second."""
+    edges = nasty(name)
+    platform = platform_of(edges, 1)
+    for schedule in ([TC, TC, TC, BG, last], [TG, TG, TG, TC, last], [BC, TG, last]):
+        for source in edges.src[:3]:
+            search = check(platform, edges, int(source), schedule)
+            assert search._complete_at == 1
+            assert platform.devices[0].levels_run > 0
 
 
 def test_an_expected_selector_sends_its_policy_to_the_device_that_it_chooses_first():

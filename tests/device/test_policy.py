@@ -10,7 +10,7 @@ import pytest
 from graphs import grid, nasty, path
 from oracle import engine_on
 
-from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.scheduling import program_decision, schema
 from hetero_bfs.scheduling.columns import NUM_COLUMNS, fill_columns
 from hetero_bfs.scheduling.device_policy import pack_policy
@@ -53,7 +53,7 @@ def on_device(engine, policy, n, m, states) -> tuple[np.ndarray, np.ndarray]:
         device.write(buffer, array)
     results = np.zeros(states.shape[0], np.uint32), np.zeros(states.shape[0], np.float32)
     there = [device.buffer(result.size, result.dtype) for result in results]
-    program = accelerator.program._build("-DTESTS")
+    program = accelerator.program._build(TESTS=True)
     kernel = device.bind(program, "choose_all", *buffers, *there)
     kernel.launch(states.shape[0], 1)
     for result, buffer in zip(results, there, strict=True):

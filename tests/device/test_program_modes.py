@@ -24,7 +24,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs import host as host_run
-from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.device_forms import OneLaunch
 from hetero_bfs.programs.renumbered import PlacedGraph
 
 MODES = {"asynchronous": {"mode": "asynchronous"}, "layered": {"mode": "layered", "root": 0}}

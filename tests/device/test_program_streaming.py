@@ -30,7 +30,7 @@ from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs import device_sweeps, renumbered
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.streamed import StreamedProgram
+from hetero_bfs.programs.device_forms import StreamedProgram
 
 MODES = {
     "asynchronous": {"mode": "asynchronous"},

@@ -21,7 +21,7 @@ SCHEDULES = ["fixed:BG", "fixed:BGC", "fixed:TG,BG,BG,TG", "fixed:BG,TC,BG,TG"]
 @pytest.fixture
 def shared_steps(monkeypatch):
     """Let work-groups leave any rest of a list; return an item for each level that left some."""
-    options = ["-DTEAM=32", f"-DSHORT_LIST={LIMIT}", "-DMOST_OWN_WORK=0"]
+    options = {"TEAM": 32, "SHORT_LIST": LIMIT, "MOST_OWN_WORK": 0}
     monkeypatch.setattr(SearchProgram, "_sharing_options", lambda _: options)
     read, seen = SearchProgram._read_state, []
 

@@ -27,7 +27,7 @@ from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs import device as device_run
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
 from hetero_bfs.support import parallel
 
 DTYPES = [np.int32, np.float32, np.float64]
@@ -393,7 +393,7 @@ from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.cpu import host_run
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
 
 pairs = [(a, b, 100.0 if a else 1.0) for a, b in combinations(range(150), 2)]
 pairs += [(1, 150, 50.0), *((150, 151 + leaf, 1000.0) for leaf in range(8000))]

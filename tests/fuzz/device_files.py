@@ -49,7 +49,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io import registry as io
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_programs
-from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.device_forms import OneLaunch
 from tests.fuzz import files
 from tests.fuzz.campaign import Attempt, Campaign
 

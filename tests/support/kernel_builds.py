@@ -37,19 +37,19 @@ from hetero_bfs.algorithms.pagerank.device import DevicePageRank
 from hetero_bfs.algorithms.pagerank.host import PageRankLists
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.machine import DeviceInfo, default_tuning
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.device import DeviceProgram
+from hetero_bfs.programs.device_forms import OneLaunch, StreamedProgram, StreamedSweeps
 from hetero_bfs.programs.device_stay import Packing
-from hetero_bfs.programs.device_sweeps import DeviceSweeps, StreamedSweeps
-from hetero_bfs.programs.one_launch import OneLaunch
+from hetero_bfs.programs.device_sweeps import DeviceSweeps
 from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import PlacedGraph, by_colour
-from hetero_bfs.programs.streamed import StreamedProgram
 from hetero_bfs.scheduling.speed_model import first_guess
 
 PACKAGE = Path(hetero_bfs.__file__).parent
@@ -167,7 +167,7 @@ def _search(
     graph: SearchGraph, info: DeviceInfo, max_alloc_bytes: int | None = None, **form: Any
 ) -> None:
     device = OpenCLDevice(info)
-    lists = DeviceGraph(device, graph, max_alloc_bytes)
+    lists = DeviceGraph(DeviceRun(device, both_ways(graph)), graph, max_alloc_bytes)
     tuning = default_tuning(info.type).fitting(info)
     SearchProgram(device, graph, tuning, 40, lists, mock.MagicMock(), **form)
 

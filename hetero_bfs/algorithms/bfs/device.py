@@ -20,6 +20,7 @@ from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning, default_tuning
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -29,7 +30,7 @@ from hetero_bfs.scheduling.policy import Policy, fixed_policy
 from hetero_bfs.scheduling.strategies import Strategy, plain
 
 
-class DeviceExecutor:
+class DeviceExecutor(DeviceRun):
     """Runs levels of searches of one graph on one device.
 
     A subclass creates the buffers `parent` and `visited` (the two bitmaps of visited vertices). The
@@ -46,9 +47,12 @@ class DeviceExecutor:
     visited: list[Any]
 
     def __init__(self, device: OpenCLDevice, graph: SearchGraph, tuning: Tuning | None) -> None:
-        self.device, self.graph = device, graph
+        super().__init__(device, both_ways(graph))
+        self.graph = graph
         tuning = (tuning or default_tuning(device.info.type)).fitting(device.info)
         self.tuning = tuning.for_graph(graph.num_searched)
+        self.group = self.tuning.group_size
+        self.groups = self.tuning.groups_per_unit * device.info.compute_units
         self.unified = device.info.unified_memory
         """Whether the search's arrays are the host's arrays."""
         self.notes: list[str] = []
@@ -146,7 +150,6 @@ class DeviceExecutor:
         """Let the host use the shared memory."""
 
     def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        """Receive the frontier from the host."""
         raise NotImplementedError
 
     def send(self, frontier: Frontier, with_queue: bool) -> None:
@@ -157,9 +160,20 @@ class DeviceExecutor:
         """Add vertices that the host found and their parents, shape (pairs, 2)."""
         raise NotImplementedError
 
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        """Add the parents of all vertices that only the host found, from the host's `parent`.
+
+        Bitmap number `index` has all visited vertices.
+        """
+        raise NotImplementedError
+
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy bitmap number `index` to the host."""
         self.device.read(visited, self.visited[index])
+
+    def write_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
+        """Copy the host's bitmap to bitmap number `index`."""
+        self.device.write(self.visited[index], visited)
 
     def has_visited(self, vertex: int, index: int) -> bool:
         """Tell whether a vertex (a new id) is set in bitmap number `index`."""
@@ -203,8 +217,8 @@ class OpenCLExecutor(DeviceExecutor):
     ) -> None:
         super().__init__(device, graph, tuning)
         self._spare_bytes = spare_bytes
-        self.lists = DeviceGraph(device, graph, max_alloc_bytes)
-        self.memory = SearchMemory(device, host, self.lists.offset_type)
+        self.lists = DeviceGraph(self, graph, max_alloc_bytes)
+        self.memory = SearchMemory(device, host, self.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
         self._edge_bits = host.edge_bits
         made_for = device, graph, self.tuning, host.edge_bits, self.lists, self.memory
@@ -220,6 +234,7 @@ class OpenCLExecutor(DeviceExecutor):
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers cache them on disk."""
         self.program = self._make_program()
+        self.groups = self.program.groups
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -248,13 +263,9 @@ class OpenCLExecutor(DeviceExecutor):
     def one_launch(self) -> bool:
         return self.program.one_launch
 
-    @property
-    def groups(self) -> int:
-        return self.program.groups
-
     def begin(self, source: int, frontier: Frontier) -> None:
         self.acquire()
-        self.program.launch(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
+        self.program.run(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
 
     def to_queue(self, frontier: Frontier) -> float:
         """Convert a frontier from a bitmap to a queue; return the seconds.
@@ -265,7 +276,7 @@ class OpenCLExecutor(DeviceExecutor):
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
         limit = frontier.level + 1
-        state = self.program.launch(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
+        state = self.program.run(policy, NO_VERTEX, limit, steps.CONVERTS, frontier)
         frontier.state[schema.CHOSEN] = -1
         frontier.became_queue(
             Found(int(state[schema.FRONTIER_VERTICES]), int(state[schema.FRONTIER_EDGES]))
@@ -277,7 +288,7 @@ class OpenCLExecutor(DeviceExecutor):
     def launch_nothing(self, frontier: Frontier) -> None:
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
-        self.program.launch(policy, NO_VERTEX, frontier.level, 0, frontier)
+        self.program.run(policy, NO_VERTEX, frontier.level, 0, frontier)
         frontier.state[schema.CHOSEN] = -1
 
     def _policy_of(self, strategy: Strategy) -> Policy:
@@ -320,7 +331,7 @@ class OpenCLExecutor(DeviceExecutor):
         limit = min(limit, first + min(records.shape[0] - frontier.row, LOG_ROWS))
         start = NO_VERTEX if source is None else source
         flags = steps.INVALIDATES if invalidate else 0
-        state = program.launch(policy, start, limit, flags, frontier)
+        state = program.run(policy, start, limit, flags, frontier)
         self.ended_at = time.perf_counter()
         levels = int(state[schema.LEVEL]) - first
         seconds = self.ended_at - started
@@ -336,6 +347,9 @@ class OpenCLExecutor(DeviceExecutor):
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         if pairs.size:
             self.program.scatter_parents(pairs)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self.program.merge_parents(parent, index)
 
     def acquire(self) -> None:
         self.memory.acquire()

@@ -23,9 +23,14 @@ import numpy.typing as npt
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.devices.opencl.built_programs import MIXED_DEGREES, SHARED, header
-from hetero_bfs.devices.opencl.device_run import DeviceLists, offset_dtype
-from hetero_bfs.devices.opencl.opencl_device import MappedMemory, OpenCLDevice, release_with
+from hetero_bfs.devices.opencl.built_programs import MIXED_DEGREES
+from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways, offset_dtype
+from hetero_bfs.devices.opencl.opencl_device import (
+    BoundKernel,
+    MappedMemory,
+    OpenCLDevice,
+    release_with,
+)
 from hetero_bfs.devices.opencl.verdicts import check_verdict
 from hetero_bfs.errors import BudgetError, DeviceError, SplitError
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -42,9 +47,6 @@ _PART_VERTICES = 1 << 20
 
 _PARTS = 4
 """Parts in pinned memory at the same time."""
-
-_GROUP = 256
-_GROUPS_PER_UNIT = 32
 
 Receive = Callable[[int, npt.NDArray[np.uint32]], None]
 """Takes the first vertex of a part, and the part; its memory is used again afterwards."""
@@ -77,36 +79,30 @@ def cut_edges(num_edges: int, max_alloc_bytes: int) -> EdgeParts:
 class DeviceGraph:
     """The arrays of a graph that a search on the device reads (Graph in top_down.cl).
 
-    `arguments` are the kernels' first arguments. `offset_type` is the type of offsets into the
-    edges. Other algorithms share the neighbour lists (device_run.py), unless they are in several
-    parts.
+    `arguments` are the kernels' first arguments. Other algorithms share the neighbour lists
+    (device_run.py), unless they are in several parts.
 
     Raises `DeviceError` if the device has too little memory. Raises `SplitError` if
     `max_alloc_bytes` would cut the edges into too many parts.
     """
 
-    def __init__(
-        self, device: OpenCLDevice, graph: SearchGraph, max_alloc_bytes: int | None
-    ) -> None:
-        self._device = device
-        self._graph = graph
-        self._lists = DeviceLists(device)
-        self.offset_type = offset_type_of(device.info, graph)
-        self.arguments = self._upload(max_alloc_bytes or device.info.max_alloc_bytes)
+    def __init__(self, run: DeviceRun, graph: SearchGraph, max_alloc_bytes: int | None) -> None:
+        info = run.device.info
+        self._device, self._lists = run.device, run.read_only
+        self.ways, self._offset_type, self._graph = run.ways, run.offset_type, graph
+        self.arguments = self._upload(max_alloc_bytes or info.max_alloc_bytes)
         if len(self.partition.parts) > 1:
-            check_verdict(device.info, "searches in parts")
+            check_verdict(info, "searches in parts")
 
     def _upload(self, limit_bytes: int) -> list[Any]:
         graph = self._graph
-        forward, backward = graph.graph, graph.graph.transpose
-        lists = [forward] if backward is forward else [forward, backward]
-        parts = self._upload_edges([one.indices for one in lists], limit_bytes)
+        parts = self._upload_edges([way.arrays[0] for way in self.ways], limit_bytes)
         self.degree = self._shared(graph.degree)
         return [
             np.uint32(graph.num_searched),
             np.uint32(-(-graph.num_searched // 32)),
-            self._shared(forward.indptr, self.offset_type),
-            self._shared(backward.indptr, self.offset_type),
+            self._shared(self.ways[0].indptr, self._offset_type),
+            self._shared(self.ways[-1].indptr, self._offset_type),
             self.degree,
             self._device.upload(aligned_copy(common_degrees(graph.degree))),
             self._shared(graph.first),
@@ -145,15 +141,14 @@ class DeviceGraph:
         """Number of parts that the kernel takes: a power of two, for fewer programs."""
         return 1 << (len(self.partition.parts) - 1).bit_length()
 
-    def options(self) -> list[str]:
+    def options(self) -> dict[str, int | bool]:
         split = len(self.partition.parts) > 1
-        options = [
-            f"-DOFFSET={'ulong' if self.offset_type == np.uint64 else 'uint'}",
-            f"-DNUM_PARTS={self.num_buffers}",
+        return {
+            "NUM_PARTS": self.num_buffers,
             # A single part needs no shift. Without it, graphs share a compiled program.
-            f"-DPART_SHIFT={self.partition.shift if split else 0}",
-        ]
-        return [*options, "-DDIRECTED"] if self._graph.graph.directed else options
+            "PART_SHIFT": self.partition.shift if split else 0,
+            "DIRECTED": self._graph.graph.directed,
+        }
 
 
 def offset_type_of(info: DeviceInfo, graph: SearchGraph) -> np.dtype[Any]:
@@ -250,17 +245,21 @@ class SearchMemory:
             host.note_foreign_queue(frontier, has_offsets=self.unified)
 
 
-class DeviceResults:
+class DeviceResults(DeviceRun):
     """Restores results of searches that are complete on a device with its own memory.
 
     The queues' memory is scratch. Raises `BudgetError` if the arrays take more than `spare_bytes`,
     and `DeviceError` if the driver fails.
     """
 
+    files = ("algorithms/bfs/kernels/results.cl",)
+    GROUP, GROUPS_PER_UNIT = 256, 32
+
     def __init__(
         self, device: OpenCLDevice, graph: SearchGraph, memory: SearchMemory, spare_bytes: int
     ) -> None:
-        self._device, self._memory = device, memory
+        super().__init__(device, both_ways(graph))
+        self._memory = memory
         self._size, self._searched = graph.num_vertices, graph.num_searched
         relabelling = graph.relabelling
         needed = 4 * (2 * self._size + self._searched)
@@ -269,30 +268,24 @@ class DeviceResults:
                 f"the arrays need {format_bytes(needed)} on {device.info.name}, and "
                 f"{format_bytes(max(spare_bytes, 0))} are free there"
             )
-        self._lists = DeviceLists(device)
-        self._new_of_old = self._lists.array(relabelling.new_of_old)
-        self._old_of_new = self._lists.array(relabelling.old_of_new)
+        self._new_of_old = self.read_only.array(relabelling.new_of_old)
+        self._old_of_new = self.read_only.array(relabelling.old_of_new)
         self._result = device.buffer(self._size, np.uint32)
         room = min(self._size, _PARTS * _PART_VERTICES)
         self._parts: npt.NDArray[np.uint32] = device.host_array(room, np.uint32)
-        files = ["algorithms/bfs/kernels/results.cl"]
-        self._program = device.build([], header(SHARED), files)
-        self._group = device.info.group_size(_GROUP)
+        self._program = self.build()
         self._restore_parents = self._bind(
             "restore_parents", self._size, self._searched,
             self._new_of_old, self._old_of_new, memory.parent, self._result,
         )  # fmt: skip
 
-    def _bind(self, name: str, items: int, *arguments: Any) -> Callable[[], Any]:
-        """Return a function that queues a kernel; its first argument is the number of items."""
+    def _bind(self, name: str, items: int, *arguments: Any) -> BoundKernel:
+        """Bind a kernel, whose first argument is the number of items."""
         given = [np.uint32(a) if isinstance(a, int) else a for a in (items, *arguments)]
-        kernel = self._device.bind(self._program, name, *given)
-        size, most = self._group, _GROUPS_PER_UNIT * self._device.info.compute_units
-        groups = min(max(-(-items // size), 1), most)
-        return lambda: kernel.launch(groups * size, size)  # without `self`: it would be a cycle
+        return self.device.bind(self._program, name, *given)
 
     @cached_property
-    def _depth_kernels(self) -> tuple[Callable[[], Any], list[Callable[[], Any]], list[Any]]:
+    def _depth_kernels(self) -> tuple[BoundKernel, list[BoundKernel], list[BoundKernel]]:
         """The kernels that begin depths, double them, and restore levels.
 
         The latter are pairs, by which of the two queues has the depths.
@@ -308,22 +301,22 @@ class DeviceResults:
         return begin, double, restore
 
     def send_parents(self, receive: Receive) -> None:
-        self._restore_parents()
+        self.launch(self._restore_parents, self._size)
         self._send(receive)
 
     def send_levels(self, deepest: int, receive: Receive) -> None:
         """Restore the levels, which are at most `deepest`, and send them in parts."""
         begin, double, restore = self._depth_kernels
-        begin()
+        self.launch(begin, self._searched)
         doublings = max((deepest - 1).bit_length() - 1, 0)
         for number in range(doublings):
-            double[number % 2]()
-        restore[doublings % 2]()
+            self.launch(double[number % 2], self._searched)
+        self.launch(restore[doublings % 2], self._size)
         self._send(receive)
 
     def _send(self, receive: Receive) -> None:
         """Copy the result to the host in parts; call `receive` for each while later ones follow."""
-        device, waiting = self._device, deque[tuple[Any, int, npt.NDArray[np.uint32]]]()
+        device, waiting = self.device, deque[tuple[Any, int, npt.NDArray[np.uint32]]]()
         for number, begin in enumerate(range(0, self._size, _PART_VERTICES)):
             if len(waiting) == _PARTS:
                 self._receive_first(waiting, receive)
@@ -336,7 +329,7 @@ class DeviceResults:
 
     def _receive_first(self, waiting: deque[Any], receive: Receive) -> None:
         event, begin, part = waiting.popleft()
-        self._device.wait(event)
+        self.device.wait(event)
         receive(begin, part)
 
 

@@ -7,9 +7,9 @@ once as the previous search needed, and one small read-back returns the state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,41 +18,31 @@ from hetero_bfs.algorithms.bfs.device_memory import DeviceGraph, SearchMemory
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import Tuning
-from hetero_bfs.devices.opencl.built_programs import SHARED, header
-from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
+from hetero_bfs.devices.opencl.device_run import PATIENCE, DeviceRun, Grid
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError, GridStalledError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.programs.codegen.twins import twins
+from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.ranks.partition import LINE_SHIFT
 from hetero_bfs.scheduling import device_policy, schema
 from hetero_bfs.scheduling.device_policy import pack_policy
 from hetero_bfs.scheduling.policy import Policy
 
-_KERNEL_FILES = (
-    "algorithms/bfs/kernels/common.cl",
-    "algorithms/bfs/kernels/top_down.cl",
-    "algorithms/bfs/kernels/bottom_up.cl",
-    "scheduling/policy.cl",
-    "devices/opencl/grid.cl",
-    "algorithms/bfs/kernels/steps.cl",
-    "algorithms/bfs/kernels/cooperative.cl",
-    "algorithms/bfs/kernels/level_loop.cl",
-)
 LOG_ROWS = 4096
 """Maximum number of levels in a report."""
 
 _FIRST_ROWS = 64  # read back with the state; further rows are read if needed
 _COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last list of its share
 _ONE_KERNEL = ("step",)
+_FIRST_LAUNCH = np.uint32(1), np.uint32(0)  # whether it is the first, and its number
 _OWN_WORK_PER_ITEM, _MOST_OWN_WORK = 16, 1 << 17  # edges; of a GPU, of a CPU device
 _POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
 _COUNTED_BITS = 62  # for vertices and edges in the packed counter of one launch
 _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 
 
-class SearchProgram:
+class SearchProgram(DeviceRun):
     """The kernels of one graph's searches, and the memory shared by host and device.
 
     `edge_bits` are the bits for edges in the packed counter (`counter_edge_bits`). `mask` is the
@@ -60,6 +50,18 @@ class SearchProgram:
     rank's buffers for messages to other ranks, in the order of `Sent` in top_down.cl, and
     `ranks` the number of ranks.
     """
+
+    files = (
+        "algorithms/bfs/kernels/common.cl",
+        "algorithms/bfs/kernels/top_down.cl",
+        "algorithms/bfs/kernels/bottom_up.cl",
+        "scheduling/policy.cl",
+        "devices/opencl/grid.cl",
+        "algorithms/bfs/kernels/steps.cl",
+        "algorithms/bfs/kernels/cooperative.cl",
+        "algorithms/bfs/kernels/level_loop.cl",
+    )
+    constants: ClassVar = (schema.OPENCL, device_policy.OPENCL, steps.OPENCL)
 
     def __init__(
         self,
@@ -73,16 +75,17 @@ class SearchProgram:
         sent: Sequence[Any] = (),
         ranks: int = 0,
     ) -> None:
+        super().__init__(device, lists.ways)
+        self.group = tuning.group_size
         self._mask = [] if mask is None else [mask]
         self._sent, self._ranks = sent, ranks
-        self._device, self._graph, self._tuning = device, graph, tuning
+        self._graph, self._tuning = graph, tuning
         self._edge_bits, self._lists, self._memory = edge_bits, lists, memory
         self._packed: tuple[Policy, int] | None = None
         self._early: tuple[npt.NDArray[np.uint64], Any] | None = None  # state, policy launched
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
-        self._header = header(SHARED, schema.OPENCL, device_policy.OPENCL, steps.OPENCL)
-        self._header += twins(device_policy.FUNCTIONS, **device_policy.KINDS)
+        self._functions = twins(device_policy.FUNCTIONS, **device_policy.KINDS)
         self._check_group()
         make = device.buffer
         self._counters = make(
@@ -105,21 +108,18 @@ class SearchProgram:
             self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
-        self._scatter = self.bind_items("scatter_parents", memory.queue[0], memory.parent)
+        bind, queue, parent = self.bind, memory.queue[0], memory.parent
+        self._scatter = bind("scatter_parents", VARIES, queue, parent)
+        self._merge = [
+            bind("merge_parents", VARIES, np.uint32(0), visited, queue, parent)
+            for visited in memory.visited
+        ]
 
-    def bind_items(self, name: str, *arguments: Any) -> Callable[..., None]:
-        """Return a function that launches a kernel; its first argument is the number of items."""
-        size, most = self._tuning.group_size, self.groups
-        kernel = self._device.bind(self._program, name, VARIES, *arguments)
-
-        def launch(count: int, *varying: Any) -> None:  # without `self`: it would be a cycle
-            groups = min(-(-count // size), most)
-            kernel.launch(groups * size, size, np.uint32(count), *varying)
-
-        return launch
+    def bind(self, name: str, *arguments: Any) -> BoundKernel:
+        return self.device.bind(self._program, name, *arguments)
 
     def start_early(self, source: int, chosen: int, frontier: Frontier, limit: int) -> None:
-        """Launch a search before `launch` is called for it; only if one launch runs all levels.
+        """Launch a search before `run` is called for it; only if one launch runs all levels.
 
         The host does its bookkeeping while the device works.
         """
@@ -131,14 +131,20 @@ class SearchProgram:
         steps.write_state(frontier.state, source, limit, steps.INVALIDATES, self._words)
         self._words[schema.CHOSEN] = chosen
         self._launches_pending = True
-        self._enqueue(self._kernels[0], 0)
+        self.launch_all(self._kernels[0], self._words, *_FIRST_LAUNCH)
         self._early = self._words.copy(), self._packed
 
     def scatter_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
+        self._add(pairs, self._scatter)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self._add(parent, self._merge[index])
+
+    def _add(self, parents: npt.NDArray[np.uint32], kernel: BoundKernel) -> None:
         """Write parents that the host found; they are copied through a queue's memory."""
-        event = self._device.send(self._device.queue, self._memory.queue[0], pairs)
-        self._scatter(len(pairs))
-        self._device.finish()
+        event = self.device.send(self.device.queue, self._memory.queue[0], parents)
+        self.launch(kernel, len(parents), np.uint32(len(parents)))
+        self.device.finish()
         del event  # PyOpenCL waits for a copy when its event is deleted
 
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
@@ -146,46 +152,46 @@ class SearchProgram:
 
         A GPU has one kernel if its compiler can translate it; a CPU device has three.
         """
-        if self._device.info.type == "GPU":
+        if self.device.info.type == "GPU":
             with suppress(DeviceError):
-                return self._build("-DONE_STEP"), _ONE_KERNEL
+                return self._build(ONE_STEP=True), _ONE_KERNEL
         return self._build(), ("other_step", "push_step", "pull_step")
 
     def _check_group(self) -> None:
-        limit, size = self._device.info.max_work_group_size, self._tuning.group_size
+        limit, size = self.device.info.max_work_group_size, self.group
         if size > limit:
             raise DeviceError(
-                f"the tuning for {self._device.info.name} has work-groups of {size}; the device "
+                f"the tuning for {self.device.info.name} has work-groups of {size}; the device "
                 f"runs at most {limit}; train again, or give a tuning of smaller groups"
             )
-        limit = self._device.info.local_memory_bytes
-        needed = self._tuning.local_bytes(np.dtype(self._lists.offset_type).itemsize)
+        limit = self.device.info.local_memory_bytes
+        needed = self._tuning.local_bytes(np.dtype(self.offset_type).itemsize)
         if needed > limit:
             raise DeviceError(
-                f"the tuning for {self._device.info.name} needs {needed} bytes of local memory; "
+                f"the tuning for {self.device.info.name} needs {needed} bytes of local memory; "
                 f"the device has {limit}; train again, or give a tuning of smaller groups"
             )
 
-    def _build(self, *extra: str) -> Any:
+    def _build(self, **form: bool) -> Any:
         tuning = self._tuning
-        options = [
-            f"-DGROUP={tuning.group_size}",
-            f"-DITEMS={tuning.edges_per_item}",
-            f"-DVERTICES_PER_ITEM={tuning.vertices_per_item}",
-            f"-DCACHED_WORDS={tuning.cached_words}",
-            *self._cooperative_options(),
-            *self._sharing_options(),
-            f"-DEDGE_BITS={self._edge_bits}",
-            f"-DLOG_ROWS={LOG_ROWS}",
-            *self._lists.options(),
-            *(["-DMASKED"] if self._mask else []),
-            *([f"-DRANKS={self._ranks}", f"-DLINE_SHIFT={LINE_SHIFT}"] if self._sent else []),
-        ]
-        if tuning.registers and self._device.is_nvidia:
-            options.append(f"-cl-nv-maxrregcount={tuning.registers}")
-        return self._device.build([*options, *extra], self._header, _KERNEL_FILES)
+        limits_registers = tuning.registers and self.device.is_nvidia
+        return self.build(
+            self._functions,
+            [f"-cl-nv-maxrregcount={tuning.registers}"] if limits_registers else [],
+            ITEMS=tuning.edges_per_item,
+            VERTICES_PER_ITEM=tuning.vertices_per_item,
+            CACHED_WORDS=tuning.cached_words,
+            **self._cooperative_options(),
+            **self._sharing_options(),
+            EDGE_BITS=self._edge_bits,
+            LOG_ROWS=LOG_ROWS,
+            **self._lists.options(),
+            MASKED=bool(self._mask),
+            **({"RANKS": self._ranks, "LINE_SHIFT": LINE_SHIFT} if self._sent else {}),
+            **form,
+        )
 
-    def _cooperative_options(self) -> list[str]:
+    def _cooperative_options(self) -> dict[str, int]:
         """Return the options of cooperative.cl: how many work-groups share a small frontier.
 
         If neighbour lists are short, the work-groups get nearly equal shares of the edges, so
@@ -194,32 +200,32 @@ class SearchProgram:
         """
         room, size = self._tuning.single_group_edges, self._tuning.cooperative_groups
         if self._sent:
-            none = ["-DSINGLE_GROUP_EDGES=0", "-DCOOPERATIVE_GROUPS=1", "-DCOOPERATIVE_EDGES=0"]
-            return [f"-DROOM={room}", *none]
+            none = {"SINGLE_GROUP_EDGES": 0, "COOPERATIVE_GROUPS": 1, "COOPERATIVE_EDGES": 0}
+            return {"ROOM": room, **none}
         longest = int(self._graph.degree.max(initial=0))
-        short = longest <= room // _COOPERATIVE_RESERVE and size <= self._device.info.compute_units
-        return [
-            f"-DROOM={room}",
-            f"-DSINGLE_GROUP_EDGES={min(room, self._tuning.group_size) if short else room}",
-            f"-DCOOPERATIVE_GROUPS={size if short else 1}",
-            f"-DCOOPERATIVE_EDGES={size * (room - room // _COOPERATIVE_RESERVE) if short else 0}",
-        ]
+        short = longest <= room // _COOPERATIVE_RESERVE and size <= self.device.info.compute_units
+        return {
+            "ROOM": room,
+            "SINGLE_GROUP_EDGES": min(room, self.group) if short else room,
+            "COOPERATIVE_GROUPS": size if short else 1,
+            "COOPERATIVE_EDGES": size * (room - room // _COOPERATIVE_RESERVE) if short else 0,
+        }
 
-    def _sharing_options(self) -> list[str]:
+    def _sharing_options(self) -> dict[str, int | str]:
         """Return the options of bottom_up.cl: how work-groups share long lists.
 
         A GPU's work-groups read a list slowly, but there are many, and work-items that read
         together read fast. On a CPU device a step for the rests of lists takes two launches, and a
         work-item reads a list fast.
         """
-        if self._device.info.type == "GPU":
-            work = _OWN_WORK_PER_ITEM * self._tuning.group_size
-            return ["-DTEAM=32", "-DSHORT_LIST=32", f"-DMOST_OWN_WORK={work}"]
-        return ["-DTEAM=1", "-DSHORT_LIST=LONG_LIST", f"-DMOST_OWN_WORK={_MOST_OWN_WORK}"]
+        if self.device.info.type == "GPU":
+            work = _OWN_WORK_PER_ITEM * self.group
+            return {"TEAM": 32, "SHORT_LIST": 32, "MOST_OWN_WORK": work}
+        return {"TEAM": 1, "SHORT_LIST": "LONG_LIST", "MOST_OWN_WORK": _MOST_OWN_WORK}
 
     def _clear_counts(self) -> None:
         self._grid.clear()
-        self._device.fill(self._counters, 0)
+        self.device.fill(self._counters, 0)
 
     def _find_grid(self) -> bool:
         """Find the largest grid whose work-groups all make progress; False if there is none.
@@ -227,12 +233,12 @@ class SearchProgram:
         The kernel of whole searches is probed, since it decides how many work-groups fit. There is
         no grid if the compiler cannot translate that kernel.
         """
-        if not self._tuning.one_launch or not self._device.info.may_run_in_one_launch:
+        if not self._tuning.one_launch or not self.device.info.may_run_in_one_launch:
             return False  # a CPU device runs work-groups one after another
         if self._edge_bits + self._graph.num_searched.bit_length() > _COUNTED_BITS:
             return False  # the packed counter has no bit left for HAS_REST (common.cl)
         try:
-            self._program = self._build("-DONE_LAUNCH")
+            self._program = self._build(ONE_LAUNCH=True)
         except DeviceError:
             return False
         self.one_launch = True
@@ -246,8 +252,8 @@ class SearchProgram:
 
         Further work-groups would only slow down barriers and launches.
         """
-        tuning, units = self._tuning, self._device.info.compute_units
-        tile = tuning.group_size * tuning.vertices_per_item
+        units = self.device.info.compute_units
+        tile = self.group * self._tuning.vertices_per_item
         wanted = -(-self._graph.num_searched // (tile * units)) * units
         return min(max(wanted, units), self.groups)
 
@@ -256,9 +262,9 @@ class SearchProgram:
         self._bind_search(patience)
         self._words[:] = 0
         self._words[steps.FLAGS] = steps.PROBES
-        self._enqueue(self._kernels[0], 0)
+        self.launch_all(self._kernels[0], self._words, *_FIRST_LAUNCH)
         passed = self._read_state(1)[steps.STATUS] == steps.ENDED
-        self._device.fill(self._counters, 0)
+        self.device.fill(self._counters, 0)
         self._words[:] = 0
         return bool(passed)
 
@@ -275,10 +281,10 @@ class SearchProgram:
         )
         if packed.size > self._policy_items:
             self._policy_items = 2 * packed.size
-            self._policy = self._device.buffer(self._policy_items, packed.dtype)
+            self._policy = self.device.buffer(self._policy_items, packed.dtype)
             self._bind_search()
         self._packed = None  # until the copy is queued
-        self._policy_sent = self._device.send(self._device.queue, self._policy, packed)
+        self._policy_sent = self.device.send(self.device.queue, self._policy, packed)
         self._packed = (policy, interval)
 
     def _bind_search(self, patience: np.uint32 = PATIENCE) -> None:
@@ -286,18 +292,16 @@ class SearchProgram:
             *self._lists.arguments, *self._mask, *self._sent, *self._memory.arguments,
             self._policy, self._counters, self._report, VARIES, VARIES, VARIES,
         ]  # fmt: skip
-        bind = self._device.bind
         if self.one_launch:
-            arguments += [*self._grid.arguments, patience]
-            self._kernels = [bind(self._program, "search", *arguments)]
+            self._kernels = [self.bind("search", *arguments, *self._grid.arguments, patience)]
         else:
-            self._kernels = [bind(self._program, name, *arguments) for name in self._steps]
+            self._kernels = [self.bind(name, *arguments) for name in self._steps]
 
     def discard_launches(self) -> None:
         """Discard launches that were not awaited, as after an interrupt, and clear their counts."""
         self._early = None
         if self._launches_pending:
-            self._device.finish()
+            self.device.finish()
             self._clear_counts()
             self._launches_pending = False
 
@@ -315,14 +319,14 @@ class SearchProgram:
         begin = first % LOG_ROWS
         end = begin + levels
         if end > LOG_ROWS:
-            self._device.read(self._read, self._report)
+            self.device.read(self._read, self._report)
             return np.concatenate((rows[begin:], rows[: end - LOG_ROWS]))
         if end > _FIRST_ROWS:
             row_bytes = 8 * steps.ROW_WORDS
-            self._device.read(rows[begin:end], self._report, 8 * steps.ROWS + begin * row_bytes)
+            self.device.read(rows[begin:end], self._report, 8 * steps.ROWS + begin * row_bytes)
         return rows[begin:end]
 
-    def launch(
+    def run(
         self, policy: Policy, source: int, limit: int, flags: int, frontier: Frontier
     ) -> npt.NDArray[np.uint64]:
         """Run by the loaded policy until the device has nothing left to do; return its state."""
@@ -333,7 +337,8 @@ class SearchProgram:
         kernels = [] if launches else self._first_kernels(policy, source, levels, frontier)
         while True:
             for kernel in kernels:
-                self._enqueue(kernel, launches)
+                first, number = np.uint32(launches == 0), np.uint32(launches)
+                self.launch_all(kernel, self._words, first, number)
                 launches += 1
             state = self._read_state(launches)
             if state[steps.STATUS] == steps.FAILED:
@@ -370,7 +375,7 @@ class SearchProgram:
         """
         if self.one_launch:
             return self._kernels
-        if self._device.info.type == "GPU":
+        if self.device.info.type == "GPU":
             # Each level may need a conversion; three more steps begin, end and report.
             most = 2 * levels + 3
             return self._kernels * min(self._steps_to_queue, most)
@@ -378,15 +383,9 @@ class SearchProgram:
         first = {steps.PUSH: push, steps.PULL: pull, steps.PULL_REST: pull}
         return [first.get(step, other), other]
 
-    def _enqueue(self, kernel: BoundKernel, number: int) -> None:
-        size = self._tuning.group_size
-        kernel.launch(
-            self.groups * size, size, self._words, np.uint32(number == 0), np.uint32(number)
-        )
-
     def _read_state(self, launches: int) -> npt.NDArray[np.uint64]:
         head = self._read[: steps.ROWS + _FIRST_ROWS * steps.ROW_WORDS]
-        self._device.read(head, self._report)
+        self.device.read(head, self._report)
         slot = launches % 2 * steps.STATE_WORDS
         return head[slot : slot + steps.STATE_WORDS]
 
@@ -396,4 +395,4 @@ class SearchProgram:
         self.one_launch = False
         self._program, self._steps = self._build_steps()
         self._bind_search()
-        raise GridStalledError(f"{self._device.info.name} did not run its work-groups together")
+        raise GridStalledError(f"{self.device.info.name} did not run its work-groups together")

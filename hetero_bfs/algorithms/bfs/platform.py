@@ -81,7 +81,7 @@ def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
 
 
 def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    return accelerator.bytes_streamed if isinstance(accelerator, StreamedExecutor) else 0
+    return accelerator.bytes_sent if isinstance(accelerator, StreamedExecutor) else 0
 
 
 def trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:

@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.driver import ALL_DEVICES, choose_devices, usable_devices
-from hetero_bfs.devices.opencl.opencl_device import VARIES, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Counts
@@ -126,10 +126,11 @@ class RankDevice:
         self.floor_seconds, self.move_seconds = self._measure()
         """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
 
-    def _receiver(self, visited: int, queue: int) -> Any:
+    def _receiver(self, visited: int, queue: int) -> BoundKernel:
         memory = self._memory
-        return self._executor.program.bind_items(
+        return self._executor.program.bind(
             "receive_words",
+            VARIES,
             VARIES,
             VARIES,
             self._words,
@@ -163,7 +164,7 @@ class RankDevice:
         self._used = True
         if own.size:
             self._executor.receive_policy(self._policy, 1)
-            self._executor.program.launch(self._policy, int(own[0]), 0, 0, frontier)
+            self._executor.program.run(self._policy, int(own[0]), 0, 0, frontier)
         return frontier
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
@@ -234,7 +235,8 @@ class RankDevice:
             before = np.uint64(found[0] << bits | found[1])
             for rank, words in sent:
                 device.write(self._words, words)
-                receive(words.size, np.uint32(self._partition.first_column[rank]), before)
+                first, size = np.uint32(self._partition.first_column[rank]), words.size
+                self._executor.launch(receive, size, np.uint32(size), first, before)
             device.read(self._added, self._counter)
             added = unpack_counter(int(self._added[0]), bits)
             in_all += added.vertices, added.edges

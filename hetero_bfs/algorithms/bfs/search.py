@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device_memory import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
 from hetero_bfs.algorithms.bfs.query import Query, Seeds
-from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
 from hetero_bfs.errors import GridStalledError
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.selectors import Selector
+from hetero_bfs.scheduling.selectors import Recording, Selector
 from hetero_bfs.scheduling.strategies import Strategy
 from hetero_bfs.scheduling.trace import LevelTrace
 
@@ -300,16 +300,28 @@ class Search:
                 host.invalidate_stale_parents(frontier)
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
-        elif frontier.found_list >= 0:  # kept only for a single device with memory of its own
-            pairs = host.found_list[: frontier.found_list]
-            platform.devices[0].add_parents(pairs)
-            self._ended_at = time.perf_counter()
-            host.note_found(pairs)
-            self._complete_at = 1
+        elif len(platform.devices) == 1 and not platform.devices[0].unified:
+            self._add_host_finds(platform.devices[0], frontier)
         else:
             self._merge_parents(frontier)
             self._ended_at = time.perf_counter()
             self._complete_at = schema.HOST
+
+    def _add_host_finds(self, device: DeviceExecutor, frontier: Frontier) -> None:
+        """Complete the parents on the device: the host sends a list of its finds, or all it has."""
+        host, index = self.platform.host, frontier.visited_index
+        if frontier.found_list >= 0:
+            pairs = host.found_list[: frontier.found_list]
+            device.add_parents(pairs)
+            self._ended_at = time.perf_counter()
+            host.note_found(pairs)
+        else:
+            if frontier.place == schema.HOST:
+                device.write_visited(host.visited[index], index)
+            device.merge_parents(host.parent, index)
+            self._ended_at = time.perf_counter()
+            host.note_foreign_parents()
+        self._complete_at = device.place
 
     def _merge_parents(self, frontier: Frontier) -> None:
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents

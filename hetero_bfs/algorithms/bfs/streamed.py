@@ -11,28 +11,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs import heads
 from hetero_bfs.algorithms.bfs.device import DeviceExecutor
-from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees, offset_type_of
+from hetero_bfs.algorithms.bfs.device_memory import EDGE_BYTES, common_degrees
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, unpack_counter
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning
-from hetero_bfs.devices.opencl.built_programs import C_TYPES, SHARED, header
-from hetero_bfs.devices.opencl.device_run import DeviceLists, both_ways
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import BlockMemory, Blocks, Numbers, Part, Slot
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.support.memory import format_bytes
-
-_FILES = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
-"""A separate program, since the others take long to compile."""
 
 _FIRST_MISSING = 8192
 """Numbers of missing pages that are read back with the status; the rest is read if needed."""
@@ -69,6 +64,11 @@ class Streaming:
 class StreamedExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device with its own memory, with the edges streaming through it."""
 
+    files = ("algorithms/bfs/kernels/common.cl", "algorithms/bfs/kernels/stream.cl")
+    """A separate program, since the others take long to compile."""
+
+    constants: ClassVar = (heads.OPENCL,)
+
     def __init__(
         self,
         device: OpenCLDevice,
@@ -80,10 +80,6 @@ class StreamedExecutor(DeviceExecutor):
         super().__init__(device, graph, tuning)
         self.host, self.plan = host, plan
         self.edge_bits = host.edge_bits
-        self.groups = self.tuning.groups_per_unit * device.info.compute_units
-        self._shared = DeviceLists(device)
-        self._ways = both_ways(graph)
-        self._offset_type = offset_type_of(device.info, graph)
         self._upload()
         n, words = graph.num_searched, -(-graph.num_searched // 32)
         self.parent = device.buffer(n, np.uint32)
@@ -91,7 +87,7 @@ class StreamedExecutor(DeviceExecutor):
         self._frontier = device.buffer(words, np.uint32)
         edges = graph.graph.num_stored_edges
         begins = np.arange(heads.num_pages(graph) + 1, dtype=np.int64) << heads.page_shift(graph)
-        pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self._ways]
+        pages = [Blocks(way.arrays, np.minimum(begins, edges)) for way in self.ways]
         self.memory = BlockMemory(device, "pages need", pages, [0], [], plan.room)
         self.memory.take()
 
@@ -101,39 +97,39 @@ class StreamedExecutor(DeviceExecutor):
         An item of `_heads` is (heads, starts of the columns, their sizes) of a direction. An item
         of `_lists` is (number of edges, offsets, owners).
         """
-        shared, degree = self._shared.array, self.graph.degree
-        self._degrees = shared(degree), self.device.upload(common_degrees(degree))
+        degree = self.graph.degree
+        self._degrees = self.read_only.array(degree), self.device.upload(common_degrees(degree))
         self._heads = [
             heads.upload_heads(self.device, way, sizes)
-            for way, sizes in zip(self._ways, self.plan.columns, strict=True)
+            for way, sizes in zip(self.ways, self.plan.columns, strict=True)
         ]
         self._lists = [
             (
                 np.uint64(way.arrays[0].size),
-                shared(way.indptr, self._offset_type),
+                self.offsets(number),
                 self.device.upload(heads.owners_of(way)),
             )
-            for way in self._ways
+            for number, way in enumerate(self.ways)
         ]
 
     @property
     def num_parts(self) -> int:
         """Pages of the edges, of both directions if the graph is directed."""
-        return heads.num_pages(self.graph) * len(self._ways)
+        return heads.num_pages(self.graph) * len(self.ways)
 
     @property
     def streaming(self) -> Streaming:
         return Streaming(
-            edge_bytes=sum(way.arrays[0].nbytes for way in self._ways),
+            edge_bytes=sum(way.arrays[0].nbytes for way in self.ways),
             pages=self.num_parts,
             page_bytes=EDGE_BYTES << heads.page_shift(self.graph),
-            resident_pages=self.memory.layout.resident * len(self._ways),
+            resident_pages=self.memory.layout.resident * len(self.ways),
             resident_neighbours=len(self.plan.columns[0]),
             budget_bytes=self.plan.budget_bytes,
         )
 
     @property
-    def bytes_streamed(self) -> int:
+    def bytes_sent(self) -> int:
         return self.memory.bytes_sent
 
     def build_kernels(self) -> None:
@@ -146,25 +142,28 @@ class StreamedExecutor(DeviceExecutor):
         device.fill(self._needed, 0)
         first = min(_FIRST_MISSING, pages - resident)
         self._status = device.host_array(heads.STATUS_WORDS + first, np.uint32)
-        options = [
-            f"-DGROUP={self.tuning.group_size}",
-            f"-DEDGE_BITS={self.edge_bits}",
-            f"-DOFFSET={C_TYPES[self._offset_type]}",
-            f"-DPAGE_SHIFT={heads.page_shift(self.graph)}",
-            f"-DOWNER_SHIFT={heads.OWNER_SHIFT}",
-            "-DNUM_PARTS=1",
-            "-DPART_SHIFT=0",
-            *(["-DDIRECTED"] if self.graph.graph.directed else []),
-        ]
-        self._program = device.build(options, header(SHARED, heads.OPENCL), _FILES)
+        self._program = self.build(
+            EDGE_BITS=self.edge_bits,
+            PAGE_SHIFT=heads.page_shift(self.graph),
+            OWNER_SHIFT=heads.OWNER_SHIFT,
+            NUM_PARTS=1,
+            PART_SHIFT=0,
+            DIRECTED=self.graph.graph.directed,
+        )
         self._plain = self._bound = _StreamKernels(self, self.visited[0])
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         scratch = (self._here, resident), (self._status_buffer, words)
-        self._pairs, self._room = scratch[0] if resident > words else scratch[1]
+        self._scratch, self._room = scratch[0] if resident > words else scratch[1]
         """Scratch between searches, and its words."""
         self._scatter = device.bind(
-            self._program, "scatter_parents", VARIES, self._pairs, self.parent
+            self._program, "scatter_parents", VARIES, self._scratch, self.parent
         )
+        self._merge = [
+            device.bind(
+                self._program, "merge_parents", VARIES, VARIES, visited, self._scratch, self.parent
+            )
+            for visited in self.visited
+        ]
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -184,7 +183,7 @@ class StreamedExecutor(DeviceExecutor):
     # One search.
 
     def begin(self, source: int, frontier: Frontier) -> None:
-        self._run_all(self._bound.start, np.uint32(source))
+        self.launch_all(self._bound.start, np.uint32(source))
 
     def launch_nothing(self, frontier: Frontier) -> None:
         self._read_status()
@@ -247,14 +246,14 @@ class StreamedExecutor(DeviceExecutor):
     ) -> None:
         started = time.perf_counter()
         record = records[frontier.row]
-        kernels, kind, size = self._bound, "push" if top_down else "pull", self.tuning.group_size
+        kernels, kind, size = self._bound, "push" if top_down else "pull", self.group
         if not top_down and self._masked is not None and kernels is self._masked[0]:
-            self._run_all(self._masked[1])
+            self.launch_all(self._masked[1])
         kernels.heads[kind].launch(-(-self.graph.num_searched // size) * size, size)
-        self._run_all(kernels.list)
+        self.launch_all(kernels.list)
         for resident in kernels.resident[kind]:
-            self._run_all(resident, _NO)
-        self._run_all(kernels.finish, _NO)
+            self.launch_all(resident, _NO)
+        self.launch_all(kernels.finish, _NO)
         missing = self._read_status()
         if missing:
             self._send_missing(kind, missing)
@@ -268,7 +267,7 @@ class StreamedExecutor(DeviceExecutor):
         record[schema.SECONDS] = time.perf_counter() - started
 
     def _send_missing(self, kind: str, missing: int) -> None:
-        size, sent = self.tuning.group_size, self._bound.sent[kind]
+        size, sent = self.group, self._bound.sent[kind]
         lanes = (1 << heads.page_shift(self.graph)) // heads.SEGMENT_EDGES
 
         def launch(slot: Part | Slot, pages: Numbers, copied: Sequence[Any]) -> Any:
@@ -277,9 +276,9 @@ class StreamedExecutor(DeviceExecutor):
             kernel = sent[slot.number]
             return kernel.launch(items, size, np.uint32(pages.size), after=copied)
 
-        way = 0 if kind == "push" else len(self._ways) - 1
+        way = 0 if kind == "push" else len(self.ways) - 1
         self.memory.send(way, self._missing_pages(missing), launch)
-        self._run_all(self._bound.finish, _YES)
+        self.launch_all(self._bound.finish, _YES)
         self._read_status()
 
     def _missing_pages(self, missing: int) -> Numbers:
@@ -289,10 +288,6 @@ class StreamedExecutor(DeviceExecutor):
         pages = np.empty(missing, np.uint32)
         self.device.read(pages, self._status_buffer, 4 * heads.STATUS_WORDS)
         return pages.astype(np.int64)
-
-    def _run_all(self, kernel: BoundKernel, *arguments: Any) -> None:
-        size = self.tuning.group_size
-        kernel.launch(self.groups * size, size, *arguments)
 
     def _read_status(self) -> int:
         self.device.read(self._status, self._status_buffer)
@@ -332,12 +327,23 @@ class StreamedExecutor(DeviceExecutor):
             self.host.to_queue(frontier)
 
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        size, room = self.tuning.group_size, self._room // 2
-        for begin in range(0, len(pairs), room):
-            some = pairs[begin : begin + room]
-            self.device.write(self._pairs, some)
-            groups = min(-(-len(some) // size), self.groups)
-            self._scatter.launch(groups * size, size, np.uint32(len(some)))
+        self._add(pairs, self._room // 2, self._scatter, from_first=False)
+
+    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
+        self._add(parent, self._room, self._merge[index], from_first=True)
+
+    def _add(
+        self, found: npt.NDArray[np.uint32], room: int, kernel: BoundKernel, *, from_first: bool
+    ) -> None:
+        """Write parents that the host found, in parts of `room` that the scratch memory holds.
+
+        With `from_first` the kernel takes the number of the first, too.
+        """
+        for begin in range(0, len(found), room):
+            part = found[begin : begin + room]
+            self.device.write(self._scratch, part)
+            more = (np.uint32(begin),) if from_first else ()
+            self.launch(kernel, len(part), np.uint32(len(part)), *more)
         self.device.finish()
 
 

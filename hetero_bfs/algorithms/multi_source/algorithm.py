@@ -20,7 +20,7 @@ from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.scheduling.run_chooser import is_faster_by_thread, is_searched_apart
+from hetero_bfs.scheduling.algorithm_decision import is_faster_by_thread, is_searched_apart
 from hetero_bfs.scheduling.trace import IterationTrace
 from hetero_bfs.support.memory import Recycler, check_free_memory
 

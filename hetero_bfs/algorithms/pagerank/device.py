@@ -19,7 +19,7 @@ from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weights import needed_weights
 from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
-from hetero_bfs.programs.streamed import StreamedBuiltIn
+from hetero_bfs.programs.device_forms import StreamedBuiltIn
 
 Total = IntEnum("Total", "STEP MOVED MASS DANGLING", start=0)
 State = IntEnum(

@@ -30,7 +30,7 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import refuse_negative
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
 from hetero_bfs.support import processes
 
 _STRATEGIES = (

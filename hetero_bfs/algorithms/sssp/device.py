@@ -26,10 +26,15 @@ from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.built_in import PATHS, beyond_all
-from hetero_bfs.programs.streamed import StreamedBuiltIn
-from hetero_bfs.scheduling.run_chooser import Leaving, run_costs
+from hetero_bfs.programs.device_forms import StreamedBuiltIn
+from hetero_bfs.scheduling.algorithm_decision import (
+    Leaving,
+    WindowPlan,
+    WindowStrategy,
+    plan_windows,
+)
+from hetero_bfs.scheduling.run_chooser import run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy, plan_windows
 
 Word = IntEnum(
     "Word",

@@ -11,7 +11,7 @@ from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.weighted_lists import ByWeight, WeightedLists
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy, plan_windows
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy, plan_windows
 from hetero_bfs.support.memory import aligned_empty
 from hetero_bfs.support.parallel import in_parallel, parts_for
 

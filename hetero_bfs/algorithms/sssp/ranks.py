@@ -29,7 +29,7 @@ from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import mail
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.ranks.rank_run import RankRun, prepare_on_all
-from hetero_bfs.scheduling.window_plan import WindowStrategy, plan_windows
+from hetero_bfs.scheduling.algorithm_decision import WindowStrategy, plan_windows
 
 _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""

@@ -174,10 +174,10 @@ class DeviceRun:
             *(self.read_only.array(array) for array in self.ways[way].arrays),
         ]
 
-    def build(self, code: str = "", **options: int | str | bool) -> Any:
+    def build(self, code: str = "", others: Sequence[str] = (), **options: int | str | bool) -> Any:
         """Build the kernels with -D options: True defines a name without value, False omits it.
 
-        `code` follows the shared numbers.
+        `code` follows the shared numbers. `others` are options of the driver's compiler.
         """
         named = {"GROUP": self.group, "OFFSET": C_TYPES[self.offset_type], **options}
         named |= dict.fromkeys(self.flags, True)
@@ -186,7 +186,8 @@ class DeviceRun:
             for name, value in named.items()
             if value is not False
         ]
-        return self.device.build(given, header(SHARED, *self.constants) + code, self.files)
+        code = header(SHARED, *self.constants) + code
+        return self.device.build([*given, *others], code, self.files)
 
     def launch(
         self, kernel: BoundKernel, items: int, *arguments: Any, after: Sequence[Any] = ()

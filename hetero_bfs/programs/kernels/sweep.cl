@@ -172,7 +172,7 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
  * sweep beforehand. `end_sweep` decides whether another sweep follows. A work-group takes a vertex
  * with a long list, a work-item any other vertex.
  *
- * With -DSTREAMED a launch is for blocks in some buffers (device_sweeps.py). A block is a vertex
+ * With -DSTREAMED a launch is for blocks in some buffers (device_forms.py). A block is a vertex
  * with a long list, up to GROUP other consecutive vertices, or a whole part of few edges. Block b
  * has the vertices from firsts[b] to firsts[b + 1]. `blocks` and `backward_blocks` have rows: a
  * block's number, and its first entry in the buffers of that direction. A launch takes the rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hetero_bfs.programs.device_forms import StreamedBuiltIn
 from hetero_bfs.programs.program import Program, plus
-from hetero_bfs.programs.streamed import StreamedBuiltIn
 from toy_algorithm.host import Counted
 
 

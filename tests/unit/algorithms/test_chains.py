@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.sssp.host import ChainSearch
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.scheduling.window_plan import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
 
 
 def graph_of(pairs, vertices: int, weights, directed: bool = False) -> EdgeList:

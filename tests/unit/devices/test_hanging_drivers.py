@@ -109,9 +109,9 @@ def test_the_doctor_that_is_killed(vendors, tmp_path, monkeypatch):
     hangs = tmp_path / "hangs"
     monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors))
     monkeypatch.setenv("HANGS", str(hangs))
-    code = "from hetero_bfs.doctor import opencl_drivers\n"
+    code = "from hetero_bfs.doctor import trials\n"
     code += "from hetero_bfs.support import processes\n"
-    code += "processes._GRACE_SECONDS = 0; processes.run_main(opencl_drivers.main)"
+    code += "processes._GRACE_SECONDS = 0; processes.run_main(trials.load_drivers)"
     done = subprocess.run(
         [sys.executable, "-c", code, "0.2"], stdout=subprocess.DEVNULL, timeout=60
     )

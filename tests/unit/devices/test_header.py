@@ -16,8 +16,7 @@ from hetero_bfs.algorithms.components.device import StreamedComponents
 from hetero_bfs.algorithms.pagerank.device import DevicePageRank
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
 from hetero_bfs.devices.opencl.built_programs import SHARED, header
-from hetero_bfs.programs.device_sweeps import StreamedSweeps
-from hetero_bfs.programs.streamed import StreamedProgram
+from hetero_bfs.programs.device_forms import StreamedProgram, StreamedSweeps
 from hetero_bfs.scheduling import device_policy, schema
 
 PACKAGE = Path(hetero_bfs.__file__).parent

@@ -15,8 +15,8 @@ from made_devices import CPU
 from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.devices.opencl.driver import list_devices
 from hetero_bfs.devices.opencl.verdicts import FAMILIES, VARIABLE, check_verdict, kept_verdict
-from hetero_bfs.doctor.opencl_drivers import library_of, vendor_files
 from hetero_bfs.doctor.self_test import TESTS, Sample
+from hetero_bfs.doctor.trials import library_of, vendor_files
 from hetero_bfs.errors import ArgumentError, DeviceError
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.processes import Answer

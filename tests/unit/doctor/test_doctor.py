@@ -12,10 +12,9 @@ from cli_runs import command, run
 from made_devices import CPU
 
 from hetero_bfs.devices.opencl import verdicts
-from hetero_bfs.doctor import Finding, examine, installation, opencl_drivers, trials
+from hetero_bfs.doctor import Finding, examine, installation, trials
 from hetero_bfs.doctor.installation import check_kept_files, check_meters, check_models
-from hetero_bfs.doctor.opencl_drivers import OpenCLDrivers
-from hetero_bfs.doctor.trials import check_mpi
+from hetero_bfs.doctor.trials import OpenCLDrivers, check_mpi
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.processes import Answer, run_module
 
@@ -158,7 +157,7 @@ DEVICE = {
 
 
 def test_what_self_tests_found(monkeypatch):
-    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Answer([DEVICE], None))
+    monkeypatch.setattr(trials, "run_module", lambda *_: Answer([DEVICE], None))
     found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.name == "self-test"]
     failed, right, untested = found
     assert failed.state == "failed"
@@ -171,7 +170,7 @@ def test_what_self_tests_found(monkeypatch):
 
 def test_self_tests_are_repeated(monkeypatch):
     tested = []
-    monkeypatch.setattr(opencl_drivers, "run_module", lambda *_: Answer([DEVICE], None))
+    monkeypatch.setattr(trials, "run_module", lambda *_: Answer([DEVICE], None))
     monkeypatch.setattr(verdicts, "test", lambda info, family: tested.append((info, family)))
     monkeypatch.setattr(verdicts, "kept_as_json", lambda _: {"searches": None})
     found = examine("OpenCL", OpenCLDrivers(retest=True).check)
@@ -188,11 +187,11 @@ def test_a_driver_that_crashes_is_named(monkeypatch, tmp_path, step):
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
     last = {"step": "driver", "file": str(bad)} if step == "driver" else {"step": step}
 
-    def probe(module, timeout_seconds, OCL_ICD_VENDORS=""):
+    def probe(module, timeout_seconds, examined, OCL_ICD_VENDORS=""):
         crashes = str(good) != OCL_ICD_VENDORS
         return Answer([last], "it was ended by SIGSEGV" if crashes else None)
 
-    monkeypatch.setattr(opencl_drivers, "run_module", probe)
+    monkeypatch.setattr(trials, "run_module", probe)
     found = [f for f in examine("OpenCL", OpenCLDrivers().check) if f.stops_searches]
     assert len(found) == 1
     assert found[0].text.startswith(f"{bad}: ")
@@ -214,7 +213,7 @@ def test_nothing_is_run_from_the_current_folder(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text("open('ran', 'w')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as at a prompt
-    told = run_module("hetero_bfs.doctor.opencl_drivers", 60)
+    told = run_module("hetero_bfs.doctor.trials", 60, "OpenCL")
     assert told.problem is None
     assert not (tmp_path / "ran").exists()
 

@@ -9,13 +9,12 @@ import pytest
 from made_models import model_json
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs import selection
-from hetero_bfs.algorithms.bfs.recording import Recording
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.correction import Probe, _measure_levels
 from hetero_bfs.scheduling.correction_kernels import BOUND
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
-from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.selectors import FixedSelector, Recording
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 
 # In an engine, on the host alone: a model that expects a quarter of an hour of everything.
@@ -101,25 +100,19 @@ def test_the_smallest_graphs_are_probed_too(edges, directed):
         assert engine.bfs(0).parent[0] == 0
 
 
-def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not(monkeypatch):
+def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not():
     """Without a clock on the device, levels run one by one; the time between does not count."""
 
-    class Searched:
-        began_again = False
+    def measure(selector, levels, level_by_level=False):
+        assert levels == 3
+        records = np.zeros((3, schema.record_width(1)))
+        records[:, schema.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
+        records[:, schema.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
+        seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
+        return Probe(Recording(records, selector, 1, 1, 1), seconds)
 
-        def __init__(self, platform, source, selector, level_by_level=False):
-            records = np.zeros((3, schema.record_width(1)))
-            records[:, schema.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
-            records[:, schema.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
-            self.seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
-            self.recording = lambda: Recording(records, selector, 1, 1, 1)
-
-        def run(self, levels):
-            assert levels == 3
-
-    monkeypatch.setattr(selection, "Search", Searched)
-    found = selection._run(None, 0, FixedSelector(STRATEGIES["TG"]), 3)
+    found = _measure_levels(measure, FixedSelector(STRATEGIES["TG"]), 3)
     assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
     assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
-    on_host = selection._run(None, 0, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
+    on_host = _measure_levels(measure, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
     assert on_host.recording.records[:, schema.SECONDS].tolist() == [1.5, 1.5, 1.5]

@@ -20,7 +20,7 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.engine.kept import KeptGraph, kept_of
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.scheduling import engine_opening
+from hetero_bfs.scheduling import run_chooser
 from hetero_bfs.support import memory
 
 
@@ -209,9 +209,9 @@ def test_one_thread_answers_where_the_engine_is_slower():
     hb.bfs(graph, 0)
     spend(graph, 60.0)
     record = kept_of(graph).chooser
-    answers = [strategies(hb.bfs(graph, 0)) for _ in range(engine_opening._JUDGED)]
+    answers = [strategies(hb.bfs(graph, 0)) for _ in range(run_chooser._JUDGED)]
     assert {"serial"} not in answers  # its first answers may compile
-    record._serial[Engine].extend([-1.0] * engine_opening._JUDGED)
+    record._serial[Engine].extend([-1.0] * run_chooser._JUDGED)
     assert strategies(hb.bfs(graph, 0)) == {"serial"}
     spend(graph, 60.0)
     assert "serial" not in strategies(hb.bfs(graph, 0))  # tries it again
@@ -222,23 +222,23 @@ def test_a_few_slow_answers_of_an_engine_do_not_count():
     graph = graph_of_path()
     hb.bfs(graph, 0)
     spend(graph, 60.0)
-    for _ in range(engine_opening._JUDGED):
+    for _ in range(run_chooser._JUDGED):
         hb.bfs(graph, 0)
     record = kept_of(graph).chooser
-    record._serial[Engine].extend([60.0] * engine_opening._JUDGED)
-    record._engine[Engine].extend([1e9] * (engine_opening._JUDGED // 2 - 1))
+    record._serial[Engine].extend([60.0] * run_chooser._JUDGED)
+    record._engine[Engine].extend([1e9] * (run_chooser._JUDGED // 2 - 1))
     assert "serial" not in strategies(hb.bfs(graph, 0))
-    record._engine[Engine].extend([1e9] * (engine_opening._JUDGED // 2 + 1))
+    record._engine[Engine].extend([1e9] * (run_chooser._JUDGED // 2 + 1))
     assert strategies(hb.bfs(graph, 0)) == {"serial"}
 
 
 def test_compiling_counts(monkeypatch):
     graph = graph_of_path()
-    monkeypatch.setattr(engine_opening._Measured, "opened", set())
-    monkeypatch.setattr(engine_opening, "was_compiled", lambda _: False)
-    spend(graph, engine_opening._COMPILING_SECONDS - 1)
+    monkeypatch.setattr(run_chooser._Measured, "opened", set())
+    monkeypatch.setattr(run_chooser, "was_compiled", lambda _: False)
+    spend(graph, run_chooser._COMPILING_SECONDS - 1)
     assert strategies(hb.bfs(graph, 0)) == {"serial"}
-    monkeypatch.setattr(engine_opening, "was_compiled", lambda _: True)
+    monkeypatch.setattr(run_chooser, "was_compiled", lambda _: True)
     assert "serial" not in strategies(hb.bfs(graph, 0))
 
 

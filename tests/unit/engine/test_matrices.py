@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.csgraph as theirs
 
 import hetero_bfs as hb
-from hetero_bfs.engine import kept, kept_matrices
+from hetero_bfs.engine import calls, kept
 from hetero_bfs.engine.kept import KeptGraph
 from hetero_bfs.graph.kernels.digests import digest_of
 
@@ -93,15 +93,15 @@ def test_a_changed_matrix_gives_other_answers(monkeypatch, form, engine):
 def test_the_same_matrix_is_read_once(monkeypatch):
     matrix, made = path_matrix(), []
     monkeypatch.setattr(
-        kept_matrices,
+        calls,
         "_graph_of",
-        lambda *given, original=kept_matrices._graph_of: made.append(1) or original(*given),
+        lambda *given, original=calls._graph_of: made.append(1) or original(*given),
     )
     monkeypatch.setattr(KeptGraph, "_pays", lambda *_: True)
     for _ in range(3):
         hb.bfs(matrix, 0)
     assert len(made) == 1
-    assert kept_matrices.graph_of(matrix, False) is kept_matrices.graph_of(matrix, False)
+    assert calls.graph_of(matrix, False) is calls.graph_of(matrix, False)
     hb.sssp(matrix, 0)
     assert len(made) == 2
     matrix.data[0] = 4  # unweighted calls do not read it
@@ -111,13 +111,13 @@ def test_the_same_matrix_is_read_once(monkeypatch):
 
 def test_what_is_kept_goes_with_the_matrix():
     matrix = path_matrix()
-    graph = weakref.ref(kept_matrices.graph_of(matrix, False))
+    graph = weakref.ref(calls.graph_of(matrix, False))
     assert graph() is not None
     del matrix
     gc.collect()
     assert graph() is None
     many = [path_matrix(4 + i) for i in range(kept.MOST_KEPT + 2)]
-    graphs = [weakref.ref(kept_matrices.graph_of(one, False)) for one in many]
+    graphs = [weakref.ref(calls.graph_of(one, False)) for one in many]
     gc.collect()
     assert [one() is not None for one in graphs] == [False] * 2 + [True] * kept.MOST_KEPT
 
@@ -128,12 +128,12 @@ def test_read_only_arrays_are_not_read_again(monkeypatch):
         array = getattr(matrix, name).copy()  # not a view of one that can be written
         array.flags.writeable = False
         setattr(matrix, name, array)
-    first = kept_matrices.graph_of(matrix, True)
-    monkeypatch.setattr(kept_matrices, "digest_of", lambda _: pytest.fail("was read"))
-    assert kept_matrices.graph_of(matrix, True) is first
+    first = calls.graph_of(matrix, True)
+    monkeypatch.setattr(calls, "digest_of", lambda _: pytest.fail("was read"))
+    assert calls.graph_of(matrix, True) is first
     matrix.indices = matrix.indices.copy()
     monkeypatch.undo()
-    assert kept_matrices.graph_of(matrix, True) is not first
+    assert calls.graph_of(matrix, True) is not first
 
 
 @pytest.mark.parametrize(

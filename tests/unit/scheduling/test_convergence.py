@@ -11,8 +11,6 @@ import pytest
 from selector_levels import ALL, reference_of, states_of
 from test_plans import M, N, core_and_tail_levels, machine
 
-from hetero_bfs.algorithms.bfs.recording import Recording
-from hetero_bfs.algorithms.bfs.selection import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
     NUM_COLUMNS,
@@ -21,9 +19,10 @@ from hetero_bfs.scheduling.columns import (
     size_of_level,
     transition_seconds,
 )
+from hetero_bfs.scheduling.correction import Correction, Probe, _least, pairs_to_probe
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.rehearsal import rehearse
-from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.selectors import FixedSelector, Recording
 from hetero_bfs.support.compiling import kernel
 
 SEARCHES = 200
@@ -66,7 +65,8 @@ class Machine:
         """Run a search; times vary from level to level and as a whole."""
         n, m, reference = self.base._graph
         numbers = [ALL.index(s) for s in selector.candidates]
-        chosen, _ = rehearse(selector.policy, _costs_of(self.truth, numbers), n, m, reference)
+        levels = np.column_stack((reference, np.ones(len(reference))))  # each counts once
+        chosen, _ = rehearse(selector.policy, _costs_of(self.truth, numbers), n, m, levels)
         records = np.zeros((len(reference), schema.record_width(len(selector.candidates))))
         records[:, : schema.RECORD_STATE] = reference
         place, is_queue = schema.NOWHERE, True

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from made_models import model_json
 from selector_levels import choose
 
-from hetero_bfs.algorithms.bfs.recording import Recording
-from hetero_bfs.algorithms.bfs.selection import Correction, Probe, factors_of
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.correction import Correction, Probe, factors_of
 from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names, model_selector
-from hetero_bfs.scheduling.selectors import FixedSelector
+from hetero_bfs.scheduling.selectors import FixedSelector, Recording
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hetero_bfs.scheduling.run_chooser import Leaving
+from hetero_bfs.scheduling.algorithm_decision import Leaving
 from hetero_bfs.scheduling.speed_model import GraphSize, Linear, RunCosts
 
 SIZE = GraphSize(8, 1000, 20_000)

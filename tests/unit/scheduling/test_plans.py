@@ -20,6 +20,7 @@ from hetero_bfs.scheduling.rehearsal import (
     ASKING_SECONDS,
     KEEPING_SECONDS,
     rehearse,
+    with_alike,
     with_cost_to_go,
 )
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
@@ -121,7 +122,7 @@ def test_a_plan_takes_what_an_exact_solver_says(tail, switch):
     costs, reference = costs_of(made, states), reference_of(states)
     unbound = model_selector("auto", made, ALL)
     plan = with_cost_to_go(unbound.by_model, N, M, reference)
-    _, seconds = rehearse(plan, unbound.by_model, N, M, reference)
+    _, seconds = rehearse(plan, unbound.by_model, N, M, with_alike(reference)[0])
     assert seconds == pytest.approx(least_seconds(costs, states), rel=1e-9)
     least = least_seconds(costs)
     assert least == pytest.approx(best_schedule(costs).seconds)
@@ -149,6 +150,24 @@ def test_cores_run_on_the_device_and_tails_on_the_host(tail):
         assert alone.seconds > 1.2 * costs.schedule_seconds(chosen)
 
 
+def test_a_search_with_larger_frontiers_than_the_reference_does_not_put_its_migration_off():
+    """Its migration costs more now than the reference expects of a later one, at every level."""
+    made = machine()
+    made = replace(
+        made,
+        learned={**made.learned, "TG": linear(2e-6, frontier_edges=1e-10)},
+        switch=dict.fromkeys(made.switch, linear(100e-6, frontier_vertices=3e-8)),
+    )
+    narrow, wide = (
+        states_of([(step * level, 4 * step * level) for level in range(1, 400)], N, M)
+        for step in (1, 2)
+    )
+    selector = bound(made, narrow, "learned")
+    chosen = walk(selector, wide)
+    best = least_seconds(costs_of(made, wide))
+    assert costs_of(made, wide).schedule_seconds(chosen) <= 1.05 * best
+
+
 def test_where_migration_costs_more_than_it_saves_a_search_stays():
     made, states = machine(1.0), states_of(core_and_tail_levels(24), N, M)
     chosen = walk(bound(made, states), states)
@@ -163,8 +182,9 @@ def test_where_one_place_is_best_thresholds_apply():
     assert selector.policy.rule == DIRECTION
     down, up = (ALL[i] for i in selector.policy.schedule)
     assert (down.name, up.name) == ("TG", "BG")
-    where = vertices, edges, reference_of(states)
-    plan = with_cost_to_go(selector.by_model, *where)
+    reference = reference_of(states)
+    plan = with_cost_to_go(selector.by_model, vertices, edges, reference)
+    where = vertices, edges, with_alike(reference)[0]
     _, by_rule = rehearse(selector.policy, selector.by_model, *where)
     _, by_plan = rehearse(plan, selector.by_model, *where)
     assert by_rule <= by_plan

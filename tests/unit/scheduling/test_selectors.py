@@ -34,6 +34,7 @@ from hetero_bfs.scheduling.policy import (
     MOST_COST_TO_GO_ROWS,
     _find_row,
 )
+from hetero_bfs.scheduling.rehearsal import ASKING_SECONDS
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
@@ -304,7 +305,8 @@ def test_of_a_deep_search_a_sample_is_kept():
     ]
     cost_to_go = selector_of(model(), name="learned").on_graph(1000, 100_001, reference_of(states))
     cost_to_go_rows = cost_to_go.policy.cost_to_go
-    assert cost_to_go_rows.shape == (MOST_COST_TO_GO_ROWS, 1 + len(ALL))
+    assert cost_to_go_rows.shape[1] == 1 + len(ALL)
+    assert 0.9 * MOST_COST_TO_GO_ROWS < len(cost_to_go_rows) <= MOST_COST_TO_GO_ROWS
     assert (np.diff(cost_to_go_rows[:, 0]) < 0).all()
-    assert (np.diff(cost_to_go_rows[:, 1:], axis=0) <= 0).all()
+    assert (np.diff(cost_to_go_rows[:, 1:], axis=0) <= ASKING_SECONDS[1]).all()
     assert not cost_to_go_rows[-1, 1:].any(), "nothing follows the last level"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from selector_levels import choose, is_dense_push, reference_of, states_of
 
 import hetero_bfs as hb
-from hetero_bfs.algorithms.bfs.selection import Correction
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling import model_selectors, schema
+from hetero_bfs.scheduling.correction import Correction
 from hetero_bfs.scheduling.model_selectors import THRESHOLDS, ModelSelector, model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, MODEL
-from hetero_bfs.scheduling.rehearsal import _ALPHAS, _BETAS, _NEGLIGIBLE, with_alike
+from hetero_bfs.scheduling.rehearsal import _ALPHAS, _BETAS, _NEGLIGIBLE, COUNT, with_alike
 from hetero_bfs.scheduling.selectors import DirectionSelector, FixedSelector, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
@@ -124,7 +124,18 @@ def test_searches_like_the_reference_have_frontiers_between_its_levels():
             found = before.unvisited_edges - after.unvisited_edges
             assert after.frontier_edges == pytest.approx(max(found, 1), abs=2)
     assert len({search[1].frontier_edges for search in (whole, *others)}) == 1 + len(others)
-    assert len(with_alike(np.ones((65, schema.RECORD_STATE)))) == 1
+
+
+def test_each_level_of_a_long_search_to_rehearse_stands_for_several():
+    long = np.ones((1000, schema.RECORD_STATE))
+    long[:, schema.UNVISITED_EDGES] = long[:, schema.UNVISITED_VERTICES] = np.arange(1000, 0, -1)
+    for search in with_alike(long):
+        assert 50 < len(search) <= 64
+        assert search[:, COUNT].sum() == 1000
+        assert (search[:, COUNT] >= 1).all()
+        assert search[-1, COUNT] == 1
+    for search in with_alike(long[:40]):
+        np.testing.assert_array_equal(search[:, COUNT], np.ones(40))
 
 
 def test_thresholds_suit_searches_whose_frontiers_have_other_sizes(monkeypatch):

@@ -265,10 +265,23 @@ static void invalidate_stale_parents(const Step *step, uint n, uint words)
     }
 }
 
-/* Write parents that another device found, as pairs of a vertex and its parent. */
+/* Write parents that the host found, as pairs of a vertex and its parent. */
 __kernel void scatter_parents(const uint count, __global const uint2 *restrict pairs,
                               __global uint *restrict parent)
 {
     for (size_t i = get_global_id(0); i < count; i += get_global_size(0))
         parent[pairs[i].x] = pairs[i].y;
+}
+
+/* Write parents that the host found: `found` has those of `count` vertices from `first` on. Only a
+ * visited vertex without a parent takes one, since others may be of earlier searches. */
+__kernel void merge_parents(const uint count, const uint first,
+                            __global const uint *restrict visited,
+                            __global const uint *restrict found, __global uint *restrict parent)
+{
+    for (size_t i = get_global_id(0); i < count; i += get_global_size(0)) {
+        const size_t v = first + i;
+        if (parent[v] == NO_VERTEX && visited[v >> 5] >> (v & 31) & 1)
+            parent[v] = found[i];
+    }
 }

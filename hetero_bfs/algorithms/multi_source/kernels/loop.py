@@ -10,6 +10,7 @@ from hetero_bfs.algorithms.multi_source.kernels.phases import add_list_to_rows, 
 from hetero_bfs.devices.cpu.thread_pool import even_size, share
 from hetero_bfs.devices.cpu.vectors import LANES
 from hetero_bfs.graph.edge_source import NO_ID
+from hetero_bfs.scheduling.algorithm_decision import choose_pushed, is_for_one_thread
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_add, clock_seconds, prefetch
 
@@ -28,15 +29,6 @@ PHASES = phases.PHASES
 
 MOST_LEVELS = phases.PLANES + phases.SEGMENTS
 """Most levels of one call of `run_planes`."""
-
-PUSH_COST = 4
-"""Edges of a pull that take as long as an edge of a push."""
-
-_HUBS_FIRST = 4
-"""A pull finds a search earlier by this factor than with neighbours in random order."""
-
-_LIST_COST = 2
-"""Vertices of a pass by one thread that take as long as an edge of a push by one thread."""
 
 _LEAST_CHUNK = 1 << 12
 _NONE = np.uint64(0)
@@ -139,33 +131,6 @@ def _find_plane(control, arrays, state, size):
     arrays.frontier_list[phases.LIST_BEGIN] = arrays.frontier_list[phases.LIST_END] = 0
 
 
-@kernel(counted=False, inner=True)
-def _choose_pushed(arrays, state):
-    """Return the searches to push: those with the fewest edges, as many as minimise the cost."""
-    going, lane_edges = (
-        arrays.active[arrays.threads, phases.GOING],
-        arrays.lane_edges[arrays.threads],
-    )
-    reach = arrays.seen.size * (arrays.backward_indices.size / _HUBS_FIRST)
-    left, edges = np.float64(state[LEFT]), np.float64(state[EDGES])
-    pushed, best, total, least = _NONE, _NONE, 0.0, np.inf
-    while True:
-        slowest = -1  # of the pulled searches, the one with the fewest edges
-        for i in range(LANES):
-            if (going & ~pushed) >> np.uint64(i) & _ONE:
-                if slowest < 0 or lane_edges[i] < lane_edges[slowest]:
-                    slowest = i
-        cost = PUSH_COST * min(total, edges)
-        if slowest >= 0:
-            cost += min(left, reach / max(lane_edges[slowest], 1.0))
-        if cost < least:
-            best, least = pushed, cost
-        if slowest < 0:
-            return best
-        total += lane_edges[slowest]
-        pushed |= _ONE << np.uint64(slowest)
-
-
 @njit(inline="always")
 def _has_room(arrays, state):
     has_plane = arrays.plane_level[(arrays.job[phases.CURRENT] + 1) % phases.PLANES] < 0
@@ -188,10 +153,14 @@ def run_planes(control, arrays, state, most_levels, records):
     while state[VERTICES] and state[LEVEL] < most_levels and _has_room(arrays, state):
         began = clock_seconds()
         is_list = frontier_list[phases.LIST_BEGIN] < frontier_list[phases.LIST_END]
-        to_list = state[EDGES] * _LIST_COST * arrays.threads < n
+        to_list = is_for_one_thread(state[EDGES], arrays.threads, n)
         pushed = active[phases.GOING]
         if not (is_list or to_list):
-            pushed = _choose_pushed(arrays, state)
+            edges, left = np.float64(state[EDGES]), np.float64(state[LEFT])
+            stored = arrays.backward_indices.size
+            pushed = choose_pushed(
+                pushed, arrays.lane_edges[arrays.threads], edges, left, n, stored
+            )
         active[phases.PUSHED], active[phases.PULLED] = pushed, active[phases.GOING] & ~pushed
         if pushed and not is_list:
             job[phases.LISTED] = state[LOG_END]

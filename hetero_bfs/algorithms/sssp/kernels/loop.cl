@@ -19,7 +19,7 @@
  *     EDGES, LEFT, VERTICES, ROUNDS   sums of the window
  *     ROWS, BEGAN     records written; the clock when the window began, in nanoseconds
  *     BEYOND          whether a distance exceeded the type
- *     LOST            nanoseconds that windows lost here, by prediction (run_chooser.py)
+ *     LOST            nanoseconds that windows lost here, by prediction (algorithm_decision.py)
  *     STATUS          RUNNING, ENDED, OVERFLOWED, MOVED (to the host) or FAILED
  *
  * The counters of a step exist three times, and the steps use them cyclically. During a step,
@@ -100,8 +100,8 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[ROUNDS] = 0;
 }
 
-/* Add what a window lost here: its predicted nanoseconds, minus those on the host (run_chooser.py). All
- * work-groups compute the same, so they leave together. */
+/* Add what a window lost here: its predicted nanoseconds, minus those on the host
+ * (algorithm_decision.py). All work-groups compute the same, so they leave together. */
 static void note_loss(float step_cost, float window_cost, float edge_cost, __local long *now)
 {
     const float here = step_cost * now[ROUNDS], there = window_cost + edge_cost * now[EDGES];

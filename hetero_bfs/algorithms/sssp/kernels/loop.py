@@ -17,7 +17,7 @@ from hetero_bfs.algorithms.sssp.kernels.phases import (
     settle,
 )
 from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, push_item, share
-from hetero_bfs.scheduling.window_plan import WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowStrategy
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
