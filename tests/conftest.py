@@ -80,6 +80,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection_finish() -> None:
+    """Let `gc` pass over what all tests share."""
+    gc.collect()
+    gc.freeze()
+
+
 def _left_out(cases: list[pytest.Item]) -> list[pytest.Item]:
     """Return what does not run of a sampled test, of which one of n cases runs.
 
@@ -147,6 +153,14 @@ def _optimisation(request):
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _old_objects():
+    """Let `gc` look only at objects of this module: compiled code of others is millions."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _library_warns(monkeypatch):
     """A command run in this process has private_cache warn in its own way: for that test only."""
@@ -212,10 +226,8 @@ def kept():
 
 @pytest.fixture
 def few_objects():
-    """Let `gc` look only at what is made from here on, not at millions of objects."""
+    """Let `gc` look only at what is made from here on, not at a million objects of the module."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

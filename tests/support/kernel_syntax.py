@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Iterator, Sequence
 
 from clang import cindex
@@ -33,7 +32,6 @@ _ARGUMENTS = [
     *["-x", "cl", "-cl-std=CL1.2", "-Dasm=__asm__", "-w", "-fno-spell-checking"],
     *["-Xclang", "-fdeclare-opencl-builtins", "-Xclang", "-cl-ext=+all", "-I", "/rules"],
 ]
-_WORD = re.compile(rb"\w*")
 _TRANSPARENT = {"UNEXPOSED_EXPR", "PAREN_EXPR", "CSTYLE_CAST_EXPR"}
 _BINARY = dict(
     enumerate(
@@ -80,7 +78,7 @@ class Node:
         "children", "file", "kind", "line", "name", "operator", "order", "type", "variable",
     )  # fmt: skip
 
-    def __init__(self, cursor: cindex.Cursor, places: list[tuple[str, int]], source: bytes) -> None:
+    def __init__(self, cursor: cindex.Cursor, places: list[tuple[str, int]]) -> None:
         self.kind = cursor.kind.name
         self.name = cursor.spelling
         self.type = cursor.type.spelling
@@ -89,12 +87,9 @@ class Node:
         self.variable = named.hash if named is not None else 0
         line, self.order = cursor.location.line, cursor.location.offset
         self.file, self.line = _place(places, line)
-        self.children = [_node(child, places, source) for child in cursor.get_children()]
+        self.children = [_node(child, places) for child in cursor.get_children()]
         if self.kind == "INTEGER_LITERAL":
-            word = _WORD.match(source, self.order)[0].decode()
-            if not word[:1].isdigit():  # a macro: its tokens, which take clang long
-                word = next((t.spelling for t in cursor.get_tokens()), "")
-            self.name = word.rstrip("uUlL")
+            self.name = str(_value(cursor))
         if self.kind == "CALL_EXPR":
             self.name = self.name or self.children[0].name
             self.children = self.children[1:]
@@ -138,17 +133,33 @@ def _place(places: list[tuple[str, int]], line: int) -> tuple[str, int]:
     return places[line - 1] if 0 < line <= len(places) else ("", line)
 
 
-def _node(cursor: cindex.Cursor, places: list[tuple[str, int]], source: bytes) -> Node:
+def _node(cursor: cindex.Cursor, places: list[tuple[str, int]]) -> Node:
     while cursor.kind.name in _TRANSPARENT:
         parts = [c for c in cursor.get_children() if c.kind.name != "TYPE_REF"]
         if len(parts) != 1:
             break
         cursor = parts[0]
-    return Node(cursor, places, source)
+    return Node(cursor, places)
 
 
 def _space(text: str) -> str:
     return next((s for s in ("__global", "__local", "__constant") if s in text), "__private")
+
+
+def _value(cursor: cindex.Cursor) -> int:
+    """Return an integer's value, the lower 32 bits: clang takes long for its text in a macro."""
+    library = cindex.conf.lib
+    evaluate, as_int, dispose = (
+        library.clang_Cursor_Evaluate,
+        library.clang_EvalResult_getAsInt,
+        library.clang_EvalResult_dispose,
+    )
+    evaluate.argtypes, evaluate.restype = [cindex.Cursor], ctypes.c_void_p
+    as_int.argtypes = dispose.argtypes = [ctypes.c_void_p]
+    result = evaluate(cursor)
+    value = as_int(result)
+    dispose(result)
+    return value
 
 
 def _operator(cursor: cindex.Cursor, kind: str) -> str:
@@ -193,7 +204,7 @@ class Tree:
         self.local_bytes: dict[str, int] = {}
         for cursor in unit.cursor.get_children():
             if cursor.kind.name == "FUNCTION_DECL" and cursor.is_definition():
-                function = Node(cursor, places, source.encode())
+                function = Node(cursor, places)
                 self.functions[function.name] = function
                 if cursor.storage_class.name != "STATIC":
                     self.local_bytes[function.name] = _local_bytes(cursor)
