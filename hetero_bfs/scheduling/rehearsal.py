@@ -56,8 +56,8 @@ _LATER = 1.0 + 1.0 / 32.0
 than the reference's would expect a cheaper migration at the next level, again and again."""
 
 _MOST_ALIKE_SEARCHES = 7
-"""Where a frontier grows a thousandfold, those of so many searches between two of its levels have
-all sizes: each is at most 2.4 times as large as the one before."""
+"""Searches whose levels lie between those of the reference. Where its frontier grows a
+thousandfold, theirs have all sizes: each is at most 2.4 times as large as the one before."""
 
 _MOST_REHEARSED = 64
 """Most levels of a search that are rehearsed. In a longer one each level stands for several."""
