@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
@@ -110,6 +111,8 @@ class FakeDevice:
         if with_queue:
             target.queue[queue][:] = source.queue[queue]
             target.offsets[queue][:] = source.offsets[queue]
+
+    add_host_finds = DeviceExecutor.add_host_finds
 
     def add_parents(self, pairs):
         self.own.parent[pairs[:, 0]] = pairs[:, 1]

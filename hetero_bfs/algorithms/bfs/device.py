@@ -156,6 +156,16 @@ class DeviceExecutor(DeviceRun):
         """Send the frontier to the host, which notes a queue."""
         raise NotImplementedError
 
+    def add_host_finds(self, host: CPUExecutor, frontier: Frontier) -> None:
+        """Complete the parents here: the host sends a list of its finds, or all that it has."""
+        if frontier.found_list >= 0:
+            self.add_parents(host.found_list[: frontier.found_list])
+            return
+        index = frontier.visited_index
+        if frontier.place == schema.HOST:
+            self.write_visited(host.visited[index], index)
+        self.merge_parents(host.parent, index)
+
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         """Add vertices that the host found and their parents, shape (pairs, 2)."""
         raise NotImplementedError

@@ -196,11 +196,17 @@ class CPUExecutor(HostRun):
         self._written[:] = 0xFFFFFFFF
         self._written[n // 32 :] = (1 << n % 32) - 1  # no vertices beyond the last
 
-    def note_found(self, pairs: npt.NDArray[np.uint32]) -> None:
-        """Record that a search that devices shared wrote the parents of the found list here."""
+    def note_finds(self, frontier: Frontier) -> None:
+        """Record that a search that a device completed wrote the parents of the host's finds here.
+
+        If they are not listed, any parent may have been written.
+        """
         from hetero_bfs.algorithms.bfs.kernels.level import set_bits
 
-        set_bits(self._written, pairs)
+        if frontier.found_list >= 0:
+            set_bits(self._written, self.found_list[: frontier.found_list])
+        else:
+            self.note_foreign_parents()
 
     def _make_fields(self) -> dict[str, Any]:
         from hetero_bfs.algorithms.bfs.kernels.job import NUM_TASKS, split_among_owners

@@ -287,33 +287,15 @@ class RankDevice:
     def complete(self, frontier: Frontier) -> None:
         """Make the parents complete in one memory."""
         host, executor = self.host, self._executor
-        self._is_complete_here = False
-        if self._used and not self._unified:
-            listed = frontier.found_list
-            if listed >= 0:
-                pairs = host.found_list[:listed]
-                executor.add_parents(pairs)
-                host.note_found(pairs)
-                self._is_complete_here = True
-            else:
-                self._merge_parents(frontier)
+        self._is_complete_here = self._used and not self._unified
+        if self._is_complete_here:
+            executor.add_host_finds(host, frontier)
+            host.note_finds(frontier)
             return
         if self._used:
             executor.release()
             host.note_foreign_parents()
         host.invalidate_stale_parents(frontier)
-
-    def _merge_parents(self, frontier: Frontier) -> None:
-        from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents
-
-        host, index = self.host, frontier.visited_index
-        if not hasattr(self, "_found"):
-            self._found = self.device.host_array(host.parent.size, np.uint32)
-        if frontier.place != schema.HOST:
-            self._executor.read_visited(host.visited[index], index)
-        self._executor.read_parents(self._found)
-        merge_parents(host.parent, self._found, host.visited[index])
-        host.note_foreign_parents()
 
     def gather(self) -> None:
         """Copy the parents to the host, unless they are complete there."""

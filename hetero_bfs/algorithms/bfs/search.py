@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.device_memory import DeviceResults, Receive
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import FIRST_RECORDS, Platform
@@ -301,27 +300,14 @@ class Search:
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
         elif len(platform.devices) == 1 and not platform.devices[0].unified:
-            self._add_host_finds(platform.devices[0], frontier)
+            platform.devices[0].add_host_finds(host, frontier)
+            self._ended_at = time.perf_counter()
+            host.note_finds(frontier)
+            self._complete_at = platform.devices[0].place
         else:
             self._merge_parents(frontier)
             self._ended_at = time.perf_counter()
             self._complete_at = schema.HOST
-
-    def _add_host_finds(self, device: DeviceExecutor, frontier: Frontier) -> None:
-        """Complete the parents on the device: the host sends a list of its finds, or all it has."""
-        host, index = self.platform.host, frontier.visited_index
-        if frontier.found_list >= 0:
-            pairs = host.found_list[: frontier.found_list]
-            device.add_parents(pairs)
-            self._ended_at = time.perf_counter()
-            host.note_found(pairs)
-        else:
-            if frontier.place == schema.HOST:
-                device.write_visited(host.visited[index], index)
-            device.merge_parents(host.parent, index)
-            self._ended_at = time.perf_counter()
-            host.note_foreign_parents()
-        self._complete_at = device.place
 
     def _merge_parents(self, frontier: Frontier) -> None:
         from hetero_bfs.algorithms.bfs.kernels.restore import merge_parents

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -46,12 +47,10 @@ _MOST_REFERENCE_LEVELS = 1 << 12
 """A reference search ends here: it starts at a hub, so later levels are a tail, too."""
 
 
-def reference_states(platform: Platform) -> npt.NDArray[np.float64]:
+def reference_states(platform: Platform, source: int) -> npt.NDArray[np.float64]:
     """Search once on the host; return the state before each level, as rehearsal.py needs it."""
-    if platform.graph.num_searched == 0:
-        return np.empty((0, schema.RECORD_STATE))
     rule = alpha_beta(None, available(False))
-    search = Search(platform, reference_source(platform), rule)
+    search = Search(platform, source, rule)
     search.run(max_levels=_MOST_REFERENCE_LEVELS)
     return search.recording().records[:, : schema.RECORD_STATE].copy()
 
@@ -98,7 +97,6 @@ class Selection:
         self._corrects = False
         self._probes: list[Probe] | None = None
         self._known: dict[str, Correction] = {}
-        self._known_states: npt.NDArray[np.float64] | None = None
         self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
 
     def choose(self, selector: str | Selector) -> None:
@@ -146,17 +144,22 @@ class Selection:
     @property
     def reference_levels(self) -> int:
         """Levels of the reference search, at most 2**12, which the first access runs."""
-        return len(self._reference_states())
+        return len(self._reference_states)
 
+    @cached_property
+    def _reference_source(self) -> int:
+        return reference_source(self.platform)
+
+    @cached_property
     def _reference_states(self) -> npt.NDArray[np.float64]:
-        if self._known_states is None:
-            self._known_states = reference_states(self.platform)
-        return self._known_states
+        if self.platform.graph.num_searched == 0:
+            return np.empty((0, schema.RECORD_STATE))
+        return reference_states(self.platform, self._reference_source)
 
     def _bind(self) -> None:
         if not (self._is_ready and isinstance(self.selector, ModelSelector)):
             return
-        states, graph, unbound = self._reference_states(), self.platform.graph, self.selector
+        states, graph, unbound = self._reference_states, self.platform.graph, self.selector
         bound = self._on_graph.get(unbound)
         if bound is None:
             bound = unbound.on_graph(graph.num_searched, graph.graph.num_stored_edges, states)
@@ -179,8 +182,7 @@ class Selection:
     def _probe(self) -> list[Probe]:
         if self.platform.graph.num_searched == 0:
             return []
-        measure = measure_on(self.platform, reference_source(self.platform))
-        return probe(measure, self.candidates)
+        return probe(measure_on(self.platform, self._reference_source), self.candidates)
 
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
         if self.learns is None:
