@@ -279,7 +279,7 @@ def exhaustive(switch: float) -> tuple[float, int]:
 @pytest.fixture
 def one_search(monkeypatch):
     """The paper has seconds for the levels of one search only."""
-    monkeypatch.setattr(model_selectors, "with_alike", lambda reference: [reference])
+    monkeypatch.setattr(model_selectors, "with_alike", lambda reference: with_alike(reference)[:1])
 
 
 @pytest.mark.usefixtures("one_search")
