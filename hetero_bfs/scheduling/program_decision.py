@@ -260,7 +260,8 @@ class ProgramEstimates:
             place: np.array([*astuple(costs[place]), _ITERATION_SECONDS[place]])
             for place in DEVICE_KINDS
         }
-        self._known, self._host_seconds = np.empty((0, 4)), np.empty(0)
+        self._known, self._latest = np.empty((0, 4)), np.empty(0)
+        self._host_seconds = self._latest
         self._device_seconds = 0.0
 
     def costs(self, place: DeviceKind) -> npt.NDArray[np.float64]:
@@ -284,14 +285,18 @@ class ProgramEstimates:
     ) -> None:  # fmt: skip
         """Learn from a run on the host: its corrected costs, and its iterations.
 
-        `known` has the numbers known before each iteration (`expect_iterations`).
+        `known` has the numbers known before each iteration (`expect_iterations`). If the run before
+        had the same iterations, each one's lesser seconds count: the other run may have been
+        disturbed.
         """
         if not seconds.size:
             return
         own = self._costs["cpu"]
         own[:NUM_DIRECTION_COSTS] = directions[:NUM_DIRECTION_COSTS]
         own[ITERATION_COST] = seconds.min()
-        self._known, self._host_seconds = known.copy(), seconds.copy()
+        is_again = np.array_equal(known, self._known)
+        self._host_seconds = np.minimum(seconds, self._latest) if is_again else seconds.copy()
+        self._known, self._latest = known.copy(), seconds.copy()
 
     def learn_device(self, seconds: float) -> None:
         """Learn from a run on the device, with the same iterations as on the host.

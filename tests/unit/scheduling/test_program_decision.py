@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from hetero_bfs.scheduling import program_decision
-from hetero_bfs.scheduling.program_decision import expect_iterations, lone_costs
+from hetero_bfs.scheduling.program_decision import (
+    MigrationCosts,
+    ProgramEstimates,
+    RunSizes,
+    expect_iterations,
+    lone_costs,
+)
+from hetero_bfs.scheduling.speed_model import first_guess
 
 PUSH_EDGE, PULL_VERTEX, PULL_EDGE, PULL_MISS, PUSH_VERTEX, PUSH_CHANGE, ITERATION = (
     3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0,
@@ -40,3 +47,27 @@ def test_costs_have_places_of_their_own():
     assert of_two_places == program_decision.MIGRATION == 2 * program_decision.OTHER
     assert sorted(program_decision.OPENCL.values()) == sorted(set(program_decision.OPENCL.values()))
     assert lone_costs(COSTS)[program_decision.CHANGES_PER_EDGE] == 1.0
+
+
+def test_one_disturbed_iteration_makes_no_migration_pay():
+    """The thread was not scheduled for 5 ms during one iteration of 10 us, once."""
+    sizes = RunSizes(1000, 1000, 20_000, 4, has_identity=True, all_active=False)
+    costs = {"cpu": first_guess("cpu", 1), "device": first_guess("device", 1)}
+    known = np.tile([1.0, 20.0, 999.0, 1.0], (50, 1))
+    usual = np.full(50, 10e-6)
+    disturbed = usual.copy()
+    disturbed[7] = 5e-3
+
+    def pays(*runs):
+        migrations = dict.fromkeys(costs, MigrationCosts(50e-6, 1e-10))
+        estimates = ProgramEstimates(sizes, costs, migrations)
+        for seconds in runs:
+            estimates.learn_host(np.zeros(6), known, seconds)
+        estimates.learn_device(50 * 30e-6)
+        return estimates.may_pay()
+
+    assert pays(disturbed)
+    assert pays(disturbed, disturbed)
+    assert not pays(usual)
+    assert not pays(usual, disturbed)
+    assert not pays(disturbed, usual)
