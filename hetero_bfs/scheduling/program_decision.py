@@ -94,8 +94,8 @@ class MigrationCosts:
         return cls(weights.get("constant", 0.0), weights.get("frontier_vertices", 0.0) / 4)
 
 
-_LEAST_LEARNED = 50e-6  # seconds; shorter iterations do not correct costs
-_RIVAL = 3.0  # ratio of predicted times below which both directions are rivals
+_LEAST_LEARNED = 20e-6  # seconds; shorter iterations do not correct costs
+_RIVAL = 8.0  # ratio of predicted times below which both directions are rivals
 
 
 @njit(inline="always")
