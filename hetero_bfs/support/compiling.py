@@ -13,7 +13,6 @@ from typing import Any
 from numba import njit, types
 from numba.core import event
 from numba.core.registry import CPUDispatcher
-from numba.core.targetconfig import TargetConfig
 
 from hetero_bfs.support.code_cache import compiled
 from hetero_bfs.support.environment import ways_of_compiling
@@ -47,17 +46,6 @@ class _Collector(event.Listener):  # type: ignore[misc]
         self._depth -= 1
         if self._depth == 0:
             gc.set_threshold(*self._usual)
-
-
-def _values(self: Any) -> dict[str, Any]:
-    """Return all options with their values; Numba would ask a property for each of them."""
-    known = self._values
-    return {k: known.get(k, o.default) for k, o in self.options.items()}
-
-
-# Numba finds the code of an operator by the compiler's options, among other things. It compares
-# them so often that this would take a tenth of the time.
-TargetConfig.values = _values
 
 
 class Notice(event.Listener):  # type: ignore[misc]

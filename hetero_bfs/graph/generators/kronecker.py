@@ -245,58 +245,42 @@ def check_scale(scale: int, edgefactor: int) -> tuple[int, int]:
 
 # The generator's state, outside the compiled loop: exact Python integers.
 
-_Matrix = list[list[int]]
-_TRANSITION: _Matrix = [
-    [_MULTIPLIER_FIRST, 0, 0, 0, _MULTIPLIER_LAST],
-    [1, 0, 0, 0, 0],
-    [0, 1, 0, 0, 0],
-    [0, 0, 1, 0, 0],
-    [0, 0, 0, 1, 0],
-]
+_Exact = npt.NDArray[np.object_]
+_TRANSITION: _Exact = np.eye(5, k=-1, dtype=np.uint8).astype(object)
+_TRANSITION[0] = [_MULTIPLIER_FIRST, 0, 0, 0, _MULTIPLIER_LAST]
 
 
-def _multiply(left: _Matrix, right: _Matrix) -> _Matrix:
-    columns = list(zip(*right, strict=True))
-    return [
-        [sum(x * y for x, y in zip(row, column, strict=True)) % MODULUS for column in columns]
-        for row in left
-    ]
-
-
-def _apply(matrix: _Matrix, state: list[int]) -> list[int]:
-    return [sum(x * z for x, z in zip(row, state, strict=True)) % MODULUS for row in matrix]
-
-
-def _skip(state: list[int], exponent: int) -> list[int]:
+def _skip(state: _Exact, exponent: int) -> _Exact:
     power = _TRANSITION
     while exponent:
         if exponent & 1:
-            state = _apply(power, state)
-        power = _multiply(power, power)
+            state = power @ state % MODULUS
+        power = power @ power % MODULUS
         exponent >>= 1
     return state
 
 
-def _mrg_seed(seed1: int, seed2: int) -> list[int]:
+def _mrg_seed(seed1: int, seed2: int) -> _Exact:
     for seed in (seed1, seed2):
         if not 0 <= seed < 2**64:
             raise GraphError(f"seed {seed} is not within 0 to 2**64 - 1")
     low_30_bits = 0x3FFFFFFF
-    return [
-        (seed1 & low_30_bits) + 1,
-        (seed1 >> 30 & low_30_bits) + 1,
-        (seed2 & low_30_bits) + 1,
-        (seed2 >> 30 & low_30_bits) + 1,
-        (seed2 >> 60 << 4) + (seed1 >> 60) + 1,
+    parts = [
+        seed1 & low_30_bits,
+        seed1 >> 30 & low_30_bits,
+        seed2 & low_30_bits,
+        seed2 >> 30 & low_30_bits,
+        (seed2 >> 60 << 4) + (seed1 >> 60),
     ]
+    return np.array(parts, object) + 1
 
 
-def _next_uint(state: list[int]) -> tuple[int, list[int]]:
-    state = _apply(_TRANSITION, state)
+def _next_uint(state: _Exact) -> tuple[int, _Exact]:
+    state = _TRANSITION @ state % MODULUS
     return state[0], state
 
 
-def _next_double(state: list[int]) -> tuple[float, list[int]]:
+def _next_double(state: _Exact) -> tuple[float, _Exact]:
     high, state = _next_uint(state)
     low, state = _next_uint(state)
     value = high * 0.000000000465661287524579692 + low * 0.0000000000000000002168404346990492787
@@ -321,15 +305,15 @@ def _skip_tables() -> npt.NDArray[np.uint32]:
     """Return tables[k, :, value], the weights of a skip by value * 256**k * 2**64 steps."""
     power = _TRANSITION
     for _ in range(64):
-        power = _multiply(power, power)
+        power = power @ power % MODULUS
     tables = np.empty((_SKIP_BYTES, 5, 256), np.uint32)
     modulus = np.uint64(MODULUS)
     for byte in range(_SKIP_BYTES):
-        base = np.array(power, np.uint64)
+        base = power.astype(np.uint64)
         current = np.eye(5, dtype=np.uint64)
         for value in range(256):
             tables[byte, :, value] = current[4, ::-1]
             products = current[:, :, None] * base[None, :, :] % modulus
             current = products.sum(axis=1) % modulus
-        power = [[int(x) for x in row] for row in current]
+        power = current.astype(object)
     return tables
