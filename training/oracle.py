@@ -110,20 +110,27 @@ def best_schedule(costs: SearchCosts, among: Collection[str] | None = None) -> S
     """Return the schedule of least seconds, exactly, of the strategies `among` (default: all)."""
     names = [s.name for s in costs.strategies]
     allowed = np.array([0.0 if among is None or s in among else np.inf for s in names])
-    migrations = costs.migrations()
-    levels, count = costs.seconds.shape
-    least = migrations[0, 0] + costs.seconds[0] + allowed
-    before = np.zeros((levels, count), np.int64)
-    for level in range(1, levels):
-        reached = least[:, None] + migrations[level]
-        before[level] = reached.argmin(axis=0)
-        least = reached.min(axis=0) + costs.seconds[level] + allowed
-    chosen = int(least.argmin())
-    seconds = float(least[chosen])
-    path = [chosen]
-    for level in range(levels - 1, 0, -1):
-        path.append(int(before[level, path[-1]]))
-    return Schedule(tuple(names[i] for i in reversed(path)), seconds)
+    path, seconds = cheapest_path(costs.migrations() + costs.seconds[:, None] + allowed)
+    return Schedule(tuple(names[i] for i in path), seconds)
+
+
+def cheapest_path(costs: Table) -> tuple[list[int], float]:
+    """Return the choices of least sum of `costs`, one for each step, and the sum.
+
+    `costs` has a step, the choice of the step before, and the step's own choice. Any choice may
+    come before the first step.
+    """
+    total, origins = np.zeros(costs.shape[1]), []
+    for cost in costs:
+        sums = total[:, None] + cost
+        origins.append(sums.argmin(axis=0))
+        total = sums.min(axis=0)
+    choice = int(total.argmin())
+    seconds, path = float(total[choice]), []
+    for origin in reversed(origins):
+        path.append(choice)
+        choice = int(origin[choice])
+    return path[::-1], seconds
 
 
 def schedule_text(schedule: Sequence[str]) -> str:

@@ -54,8 +54,8 @@ from hetero_bfs.training.measured_runs import (
     run_measured,
     weighted,
 )
-from hetero_bfs.training.oracle import schedule_text
-from hetero_bfs.training.regret import ROUNDS, SLOWEST
+from hetero_bfs.training.oracle import cheapest_path, schedule_text
+from hetero_bfs.training.regret import ROUNDS, SLOWEST, TIMED, in_turns
 
 Schedule = tuple[str, ...]
 """The strategy of each iteration; at least one."""
@@ -68,10 +68,7 @@ COLUMNS = (
 _ORACLE_ROUNDS = 3
 _LEARNING_RUNS = 6
 _CHOSEN_RUNS = 5
-_TIMED = 2  # timed runs of a schedule in a round, after an untimed one
 _SPOILED = (1.0, 0.85, 1.15)  # factors of pulls, which give rival schedules to replay
-_REPLAY_SECONDS = 1.0
-_MOST_ROUNDS = 51
 
 
 def regret_of_programs(
@@ -187,16 +184,11 @@ class _Replays:
     ) -> None:
         """Replay schedules in random order, with runs in which the scheduler chooses."""
         times: dict[Schedule | None, list[float]] = {one: [] for one in [None, *schedules]}
-        turns = list(times)
-        expected = (1 + _TIMED) * sum(sums[one] for one in schedules)
-        count = max(rounds, min(int(_REPLAY_SECONDS / max(expected, 1e-9)), _MOST_ROUNDS))
-        order = np.random.default_rng(0)
-        for _ in range(count):
-            for number in order.permutation(len(turns)):
-                one = turns[number]
-                options = RunOptions() if one is None else options_of(one)
-                self._run(options, self.source)
-                times[one] += [self._run(options, self.source).seconds for _ in range(_TIMED)]
+        expected = (1 + TIMED) * sum(sums[one] for one in schedules)
+        for one in in_turns(list(times), rounds, expected):
+            options = RunOptions() if one is None else options_of(one)
+            self._run(options, self.source)
+            times[one] += [self._run(options, self.source).seconds for _ in range(TIMED)]
         self.live_seconds = median(times.pop(None))
         self.seconds |= {one: median(seconds) for one, seconds in times.items() if one is not None}
 
@@ -240,17 +232,8 @@ def _least_sum(costs: npt.NDArray[np.float64]) -> float:
 
 def best_schedule(costs: npt.NDArray[np.float64]) -> tuple[bool, ...]:
     """Return the schedule of least sum of `costs`: by iteration, previous direction, direction."""
-    total, froms = np.zeros(2), []
-    for number, cost in enumerate(costs):
-        sums = (total[:, None] if number else np.zeros((2, 1))) + cost
-        froms.append(sums.argmin(axis=0))
-        total = sums.min(axis=0)
-    pulls = []
-    now = int(total.argmin())
-    for before in reversed(froms):
-        pulls.append(bool(now))
-        now = int(before[now])
-    return tuple(reversed(pulls))
+    path, _ = cheapest_path(costs)
+    return tuple(bool(pulls) for pulls in path)
 
 
 def schedule_of(result: ProgramResult) -> Schedule:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,12 +64,15 @@ COLUMNS = (
 REPLAY_SECONDS = 1.0
 """Least time of replays; it may take more rounds than `rounds`."""
 
+TIMED = 2
+"""Timed runs of a schedule in a round, after an untimed one."""
+
 _MOST_ROUNDS = 51
-_TIMED = 2  # timed searches of a schedule in a round, after an untimed one
 _KEYS_DRAWN = 16
 _LEAST_REACHED = 0.1  # share of the searched vertices; excludes searches of small components
 
 _Names = tuple[str, ...]
+T = TypeVar("T")
 
 
 def measure_regret(
@@ -196,6 +199,15 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
         yield name, engine.selector
 
 
+def in_turns(turns: Sequence[T], rounds: int, round_seconds: float) -> Iterator[T]:
+    """Yield all turns in each round, in random order; short rounds take `REPLAY_SECONDS`."""
+    count = max(rounds, min(int(REPLAY_SECONDS / max(round_seconds, 1e-9)), _MOST_ROUNDS))
+    order = np.random.default_rng(0)
+    for _ in range(count):
+        for number in order.permutation(len(turns)):
+            yield turns[number]
+
+
 class _Replays:
     def __init__(
         self, engine: Engine, key: int, selectors: dict[str, Selector], rounds: int
@@ -259,19 +271,15 @@ class _Replays:
         turns: list[tuple[Selector, list[float], list[float]]] = []
         turns += [(self.fixed[n], times, self.selects[n]) for n, times in self.replays.items()]
         turns += [(self.selectors[w], times, self.selects[w]) for w, times in self.lives.items()]
-        expected = round_seconds * (1 + _TIMED) * len(turns) / len(self.fixed)
-        count = max(rounds, min(int(REPLAY_SECONDS / expected), _MOST_ROUNDS))
-        order = np.random.default_rng(0)
-        for _ in range(count):
-            for number in order.permutation(len(turns)):
-                selector, times, selects = turns[number]
-                self.engine.set_selector(selector)
-                self.engine.search(self.key)
-                for _ in range(_TIMED):
-                    search = self.engine.search(self.key)
-                    times.append(search.seconds)
-                    records = search.recording().records
-                    selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
+        expected = round_seconds * (1 + TIMED) * len(turns) / len(self.fixed)
+        for selector, times, selects in in_turns(turns, rounds, expected):
+            self.engine.set_selector(selector)
+            self.engine.search(self.key)
+            for _ in range(TIMED):
+                search = self.engine.search(self.key)
+                times.append(search.seconds)
+                records = search.recording().records
+                selects.append(float(records[:, schema.SELECT_SECONDS].sum()))
 
     def _selection_share(self, config: str, names: _Names, seconds: float) -> float:
         """NaN if the search was not repeated."""

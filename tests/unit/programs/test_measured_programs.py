@@ -23,7 +23,7 @@ from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.speed_model import MESSAGE_KINDS, ProgramCosts, first_guess
-from hetero_bfs.training import program_regret
+from hetero_bfs.training import regret
 from hetero_bfs.training.measured_runs import (
     MEASURED,
     fit_programs,
@@ -123,7 +123,7 @@ def test_samples_and_regret_of_a_graph(plain_place, monkeypatch):
     for _, rows in pushed.groupby("place"):  # in the first iteration every vertex sends
         assert rows["edges"].iloc[0] == build_search_graph(edges).graph.num_stored_edges
         assert rows["changes"].iloc[:-1].tolist() == rows["senders"].iloc[1:].tolist()
-    monkeypatch.setattr(program_regret, "_REPLAY_SECONDS", 0.0)
+    monkeypatch.setattr(regret, "REPLAY_SECONDS", 0.0)
     rows = list(regret_of_programs(edges, plain_place, threads, 2))
     assert [row["program"] for row in rows] == [program.__name__ for program in MEASURED.values()]
     for row in rows:
