@@ -128,7 +128,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def note_search(self, device: DeviceInfo | None, notes: list[str]) -> None:
         """Note the device of this rank's searches, and lines for the user."""
         self.device_info = device
-        self.notes += notes
+        self.notes += [note for note in notes if note not in self.notes]
 
     @property
     def num_vertices(self) -> int:
