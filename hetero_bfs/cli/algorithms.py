@@ -154,7 +154,8 @@ def _run_on_ranks(
         early = done_by_first(communicator, lambda: _ask_early(row, options, arguments))
         early.kind.check_ranks(where)
         needs_weights = early.kind.needs_weights
-        wanted = options.directed, options.renumber, options.columns
+        given = options.format if isinstance(options.graph, Path) else None  # a `GraphFile` has it
+        wanted = options.directed, options.renumber, options.columns, given
         settings = where.settings()
         engine = RankEngine.read(options.graph, needs_weights, communicator, *wanted, **settings)
         if engine.edges is not None:

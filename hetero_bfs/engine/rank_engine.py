@@ -87,6 +87,7 @@ class RankEngine(Algorithms, OfOneProcess):
         directed: bool = False,
         renumber: bool = False,
         columns: Sequence[str] | None = None,
+        format: str | None = None,
         **settings: Any,
     ) -> RankEngine:
         """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
@@ -101,7 +102,7 @@ class RankEngine(Algorithms, OfOneProcess):
         communicator = communicator or _world()
         engine = cls.__new__(cls)
         engine.options = agreed(communicator, lambda: _checked_options(settings))
-        wanted = directed, weighted, renumber, columns
+        wanted = directed, weighted, renumber, columns, format
         engine._open(communicator, read_share(communicator, path, *wanted))
         return engine
 
@@ -127,7 +128,7 @@ class RankEngine(Algorithms, OfOneProcess):
     def note_search(self, device: DeviceInfo | None, notes: list[str]) -> None:
         """Note the device of this rank's searches, and lines for the user."""
         self.device_info = device
-        self.notes += notes
+        self.notes += [note for note in notes if note not in self.notes]
 
     @property
     def num_vertices(self) -> int:

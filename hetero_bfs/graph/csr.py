@@ -106,7 +106,7 @@ class CSRGraph:
         arrays = checked_lists(
             self.indptr, self.indices, self.input_degree, num_input_edges, self.directed
         )
-        self.__dict__.update(arrays, num_input_edges=num_input_edges)
+        self.__dict__.update(arrays, num_input_edges=num_input_edges, directed=bool(self.directed))
         if self.weights is not None:
             weights = checked_weights(self.weights, self.indices.size)
             fault = None if self.directed else symmetry_fault(self.indptr, self.indices, weights)
@@ -131,7 +131,7 @@ class CSRGraph:
         graph.__dict__.update(
             indptr=indptr,
             indices=indices,
-            directed=directed,
+            directed=bool(directed),
             num_input_edges=num_input_edges,
             input_degree=input_degree,
             weights=weights,

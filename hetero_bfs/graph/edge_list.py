@@ -66,7 +66,10 @@ class EdgeList:
         num_vertices = check_integer("num_vertices", self.num_vertices)
         src, dst, _ = checked_ends(self.src, self.dst, num_vertices)
         weights = None if self.weights is None else checked_weights(self.weights, src.size)
-        self.__dict__.update(src=src, dst=dst, num_vertices=num_vertices, weights=weights)
+        directed = bool(self.directed)
+        self.__dict__.update(
+            src=src, dst=dst, num_vertices=num_vertices, directed=directed, weights=weights
+        )
 
     @classmethod
     def trusted(
@@ -89,7 +92,7 @@ class EdgeList:
             src=frozen(src),
             dst=frozen(dst),
             num_vertices=num_vertices,
-            directed=directed,
+            directed=bool(directed),
             weights=None if weights is None else frozen(weights),
             duplicates=duplicates,
             names=names,

@@ -233,6 +233,7 @@ def read_share(
     weighted: bool = False,
     renumber: bool = False,
     columns: Sequence[str] | None = None,
+    format: str | None = None,
 ) -> FileShare:
     """Read a graph file as `hetero_bfs.load` does; return this rank's share.
 
@@ -241,7 +242,7 @@ def read_share(
     the file cannot be read.
     """
     rank = communicator.rank
-    wanted = directed, weighted, renumber, columns
+    wanted = directed, weighted, renumber, columns, format
     edges = agreed(communicator, lambda: read(path, *wanted) if rank == 0 else None)
     return share_out(communicator, edges)
 

@@ -109,6 +109,11 @@ def _between(reference: npt.NDArray[np.float64], phase: float) -> npt.NDArray[np
     return other
 
 
+def _check_columns(search: npt.NDArray[np.float64]) -> None:
+    """Compiled code would read beyond the rows of a search that is not one of `with_alike`."""
+    assert search.shape[1] == COUNT + 1, "a search to rehearse has the column COUNT"
+
+
 _has_queue = njit(inline="always")(has_queue)
 
 
@@ -148,6 +153,7 @@ def rehearse(
     same candidates and rule MODEL. The cost is the seconds of all levels and migrations, and of
     choosing.
     """
+    _check_columns(reference)
     chosen = np.zeros(len(reference), np.int64)
     predicted = np.zeros((2, policy.places.size))
     seconds = _rehearse(policy, costs, num_vertices, num_edges, reference.copy(), predicted, chosen)
@@ -255,6 +261,7 @@ def find_rule(
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))
     chosen = np.array(pairs, np.int64)
     for search in searches:
+        _check_columns(search)
         bottom_up = np.zeros(costs.shape, np.bool_)
         _add_up(policy, num_vertices, search, chosen, _ALPHAS, _BETAS, bottom_up, costs)
     pair = int(costs.min(axis=(1, 2)).argmin())

@@ -123,7 +123,8 @@ def _words(value: Any) -> list[int]:
         return [value.ctypes.data, *value.shape, *strides]
     if isinstance(value, tuple):
         return [word for item in value for word in _words(item)]
-    return [int(value) - (1 << 64) if value >= 1 << 63 else int(value)]
+    word = int(value)
+    return [word - (1 << 64) if word >= 1 << 63 else word]
 
 
 def _count_words(kind: Any) -> int:

@@ -270,3 +270,17 @@ def test_too_little_memory_for_a_part(opencl_device):
         assert info is None
         assert [note.split(":")[0] for note in notes] == ["rank 0", "rank 1"]
         check_answer(result, edges, 0, "without a device")
+
+
+def test_a_note_for_both_directions_is_given_once(opencl_device):
+    def run(communicator):
+        edges = nasty("grid", directed=True) if communicator.rank == 0 else None
+        engine = RankEngine(edges, communicator, device_memory_bytes=64)
+        engine.bfs(0)
+        notes = list(engine.notes)
+        engine.bfs(0, reverse=True)
+        assert engine.notes == notes
+        return len(notes)
+
+    with mock.patch.object(rank_device, "choose_rank_device", return_value=opencl_device):
+        assert run_ranks(2, run) == [2, 2]

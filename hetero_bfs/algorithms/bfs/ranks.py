@@ -111,15 +111,17 @@ def open_search(
 def _counts_of_levels(
     communicator: Communicator, graph: RankGraph, levels: list[RankLevel], query: Query
 ) -> npt.NDArray[np.int64]:
-    """Return counts of all ranks: edges that leave each level, stored edges, and what is masked.
+    """Return counts of all ranks: edges that leave each level, stored edges, and vertices.
 
-    The last two are masked vertices that have edges, and their edges. All ranks must call this.
+    The last three are masked vertices that have edges, their edges, and sources that have edges.
+    All ranks must call this.
     """
     own = graph.relabelling.old_of_new[: graph.num_searched]
     masked = np.zeros(own.size, np.bool_) if query.mask is None else query.mask[own]
     ignored = np.count_nonzero(masked), graph.degree.sum(where=masked, dtype=np.int64)
     leaving = [level.frontier_edges for level in levels]
-    counts = np.array([*leaving, graph.graph.num_stored_edges, *ignored], np.int64)
+    begun = graph.searched_ids(query.sources).size
+    counts = np.array([*leaving, graph.graph.num_stored_edges, *ignored, begun], np.int64)
     communicator.reduce_to_all(counts, "sum")
     return counts
 
@@ -136,8 +138,9 @@ def _level_traces(
     `level_of` is -1 for unreached vertices. `transfer_seconds` is the time of exchanges.
     """
     vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
-    *leaving, stored, masked, masked_edges = counts.tolist()
-    growth, traces = stored / max(searched, 1), []
+    *leaving, stored, masked, masked_edges, begun = counts.tolist()
+    vertices[0] = begun  # level 0 has isolated sources, too, which are not searched
+    growth, traces = max(stored / max(searched, 1), 1.0), []
     unvisited, left = searched - masked, stored - masked_edges
     before: DeviceKind = "cpu"
     for number, level in enumerate(levels):

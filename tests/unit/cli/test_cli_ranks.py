@@ -90,6 +90,24 @@ def test_wrong_limits_are_said_as_in_one_process(made, tmp_path, monkeypatch, ca
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("suffix", [".txt", ".xyz"])
+def test_a_format_is_that_of_one_process(tmp_path, monkeypatch, capsys, suffix):
+    """A format that does not exist is refused, whatever the file's name ends in."""
+    path = tmp_path / ("roads.txt" if suffix == ".xyz" else "roads.dat")
+    path.write_text("0 1\n1 2\n")
+    said = []
+    for ranks in (1, 3):
+        with monkeypatch.context() as patch:
+            if ranks > 1:
+                run_commands_on_ranks(patch, ranks, algorithms)
+            status = run("bfs", path, "--source", 0, "--format", suffix)
+        output = capsys.readouterr()
+        shown = output.err.replace("rank 0: ", "") if status else output.out.splitlines()[0]
+        said.append((status, shown))
+    assert said[0] == said[1]
+    assert said[0][0] == (suffix == ".xyz")
+
+
 COMMANDS = {
     "bfs": ["--source", "Berlin", "--source", "Ulm", "--mask", "mask.txt", "--target", "Bonn"],
     "sssp": ["--source", "Berlin"],

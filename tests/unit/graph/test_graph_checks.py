@@ -247,3 +247,19 @@ def test_edges_that_are_others_when_read_again(order, second, directed):
 def test_sources_with_wrong_numbers(attributes, words):
     with pytest.raises(ValueError, match=words):
         CSRGraph.from_edge_source(Source(pairs((0, 1)), **attributes))
+
+
+@pytest.mark.parametrize("directed", [np.False_, np.True_])
+def test_booleans_of_numpy_become_those_of_python(directed):
+    """Options of kernels are told by `is False`, and NumPy's `True` is no number of 64 bits."""
+    ends = np.array([0, 1], np.uint32), np.array([1, 0], np.uint32), 2
+    made = CSRGraph.from_edge_source(hb.EdgeList(*ends, bool(directed)))
+    whole = CSRGraph(made.indptr, made.indices, directed, made.num_input_edges, made.input_degree)
+    edges = hb.EdgeList(*ends, directed), hb.EdgeList.from_arrays(*ends, directed=directed)
+    for one in (*edges, whole):
+        assert type(one.directed) is bool
+    for one in (*edges, whole, Source(pairs((0, 1)), directed=directed)):
+        assert build_search_graph(one).graph.directed is bool(directed)
+        assert hb.bfs(one, 0).level[1] == 1
+        with hb.Engine(one, device="cpu") as engine:
+            assert engine.bfs(0).level[1] == 1

@@ -19,6 +19,7 @@ from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COS
 from hetero_bfs.scheduling.rehearsal import (
     ASKING_SECONDS,
     KEEPING_SECONDS,
+    find_rule,
     rehearse,
     with_alike,
     with_cost_to_go,
@@ -166,6 +167,16 @@ def test_a_search_with_larger_frontiers_than_the_reference_does_not_put_its_migr
     chosen = walk(selector, wide)
     best = least_seconds(costs_of(made, wide))
     assert costs_of(made, wide).schedule_seconds(chosen) <= 1.05 * best
+
+
+def test_a_search_without_the_number_of_its_levels_is_not_rehearsed():
+    """Compiled code would read beyond its rows."""
+    states = states_of(core_and_tail_levels(24), N, M)
+    reference, selector = reference_of(states), bound(machine(), states)
+    with pytest.raises(AssertionError, match="column COUNT"):
+        rehearse(selector.policy, selector.by_model, N, M, reference)
+    with pytest.raises(AssertionError, match="column COUNT"):
+        find_rule(selector.by_model, N, [reference], [(0, 1)])
 
 
 def test_where_migration_costs_more_than_it_saves_a_search_stays():
