@@ -53,54 +53,39 @@ class _Compiled:
         self, host: HostProgram, device: DeviceProgram | None, both: MigratingProgram | None
     ) -> None:
         self.host, self.both = host, both
-        self.on: dict[Where, HostProgram | DeviceProgram | MigratingProgram] = {"cpu": host}
-        if device is not None:
-            self.on["device"] = device
-        if both is not None:
-            self.on["both"] = both
+        forms: dict[Where, Any] = {"cpu": host, "device": device, "both": both}
+        self.on = {place: one for place, one in forms.items() if one is not None}
 
     def places(self, options: RunOptions) -> list[Where]:
         """Return the places that the options allow; "both" by default only if it may pay."""
         wanted = options.where
         pays = self.both is not None and self.both.estimates.may_pay()
-        tried = [place for place in self.on if place != "both" or pays]
-        return tried if wanted == "auto" else [place for place in self.on if place == wanted]
+        allowed = [place for place in self.on if wanted in ("auto", place)]
+        return [place for place in allowed if place != "both" or pays or wanted == "both"]
 
     def leave_device(self) -> None:
-        self.both = None
-        self.on = {"cpu": self.host}
+        self.both, self.on = None, {"cpu": self.host}
 
 
 class _Mode:
     """The graph arranged for a mode, and the programs compiled for it."""
 
     def __init__(
-        self, key: _Key, graph: PlacedGraph, device: OpenCLDevice | None,
-        colour: npt.NDArray[Any] | None = None,
-    ) -> None:  # fmt: skip
-        self.key, self.graph, self.device = key, graph, device
+        self, key: _Key, graph: PlacedGraph, colour: npt.NDArray[Any] | None = None
+    ) -> None:
+        self.key, self.graph = key, graph
         self.name: ModeName = key[0]
         self.colour = colour
         """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
-
-    def compile_host(self, plan: Plan, threads: int, costs: ProgramCosts) -> HostProgram:
-        if isinstance(self.graph, ArrangedGraph):
-            return HostSweeps(plan, self.graph, threads, costs)
-        return HostProgram(plan, self.graph, threads, costs)
-
-    def compile_device(self, plan: Plan, costs: ProgramCosts) -> DeviceProgram | None:
-        """Compile a program for the device, if any. Raises `DeviceError` if it cannot run there."""
-        if self.device is None:
-            return None
-        if isinstance(self.graph, ArrangedGraph):
-            return sweeps_on(plan, self.device, self.graph, costs)
-        return open_program(plan, self.device, self.graph, costs)
+        self.forms: tuple[Any, Any] = HostProgram, open_program
+        """What compiles a program for the host, and for a device."""
+        if isinstance(graph, ArrangedGraph):
+            self.forms = HostSweeps, sweeps_on
 
     def close(self) -> None:
         while self.programs:
             self.programs.popitem()[1].host.close()
-        self.device = None
 
 
 class _Threads:
@@ -152,7 +137,7 @@ class ProgramRuns(Prepared[ProgramResult]):
             self._modes[key] = self._modes.pop(key)  # move to the end: the latest
             return kept
         if mode == "synchronous":
-            self._modes[key] = _Mode(key, placed, self.device)
+            self._modes[key] = _Mode(key, placed)
             return self._modes[key]
         heavy = 0 if self.device is None else heavy_edges(self.device.info)
         if root is not None:
@@ -165,7 +150,7 @@ class ProgramRuns(Prepared[ProgramResult]):
             if kept is not None:  # with another colouring
                 self._forget(key)
             graph = by_colour(placed, colours, heavy)
-        self._modes[key] = _Mode(key, graph, self.device, None if colour is None else colour.copy())
+        self._modes[key] = _Mode(key, graph, None if colour is None else colour.copy())
         return self._modes[key]
 
     def _forget(self, kept: _Key) -> None:
@@ -189,10 +174,13 @@ class ProgramRuns(Prepared[ProgramResult]):
 
     def _compiled(self, plan: Plan, key: _Key, mode: _Mode) -> _Compiled:
         if key not in mode.programs:
-            costs = self._costs(plan, "cpu")
-            host, device = mode.compile_host(plan, self.host.threads, costs), None
+            on_host, on_device = mode.forms
+            host = on_host(plan, mode.graph, self.host.threads, self._costs(plan, "cpu"))
+            device: DeviceProgram | None = None
             try:
-                device = mode.compile_device(plan, self._costs(plan, "device"))
+                if self.device is not None:
+                    costs = self._costs(plan, "device")
+                    device = on_device(plan, self.device, mode.graph, costs)
             except DeviceError as error:
                 of_mode = "" if mode.name == "synchronous" else f" in mode {mode.name!r}"
                 self.notes.append(f"{plan.name}{of_mode} runs on the CPU only: {error}")
@@ -320,37 +308,31 @@ def _choices(
 
 
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:
-    """Return the modes to try: that of the options, or for "auto" all that suit the program."""
+    """Return the modes to try: that of the options, or for "auto" all that suit the program.
+
+    Raises `ArgumentError` if the options' mode does not suit it.
+    """
     if options.mode != "auto":
-        if options.mode != "synchronous":
-            _check_sweeps(plan, options.mode)
+        if options.mode != "synchronous" and (reason := _why_not(plan, options.mode)):
+            raise ArgumentError(f'{reason}; take mode "synchronous"')
         return [options.mode]
     if not plan.any_order or options.max_iterations is not None:
         return ["synchronous"]
     modes = [mode for mode in MODES if mode != "layered" or options.root is not None]
-    return [mode for mode in modes if mode == "synchronous" or _serves(plan, mode)]
+    return [mode for mode in modes if mode == "synchronous" or not _why_not(plan, mode)]
 
 
-def _serves(plan: Plan, mode: ModeName) -> bool:
-    """Tell whether states stay right in a mode where messages may arrive twice, or early."""
+def _why_not(plan: Plan, mode: ModeName) -> str:
+    """Say why states are wrong in a mode where messages may arrive twice, or early; "" if not."""
     operation, layered = plan.monoid.operation, mode == "layered"
     if plan.only_synchronous:
-        return False
+        return f"{plan.name} has {plan.only_synchronous}, which mode {mode!r} lacks"
     allowed = operation in _IDEMPOTENT or (operation == "plus" and plan.all_active)
-    return allowed and not (layered and plan.all_active)
-
-
-def _check_sweeps(plan: Plan, mode: ModeName) -> None:
-    if _serves(plan, mode):
-        return
-    if plan.only_synchronous:
-        raise ArgumentError(
-            f"{plan.name} has {plan.only_synchronous}, which mode {mode!r} lacks; take mode "
-            '"synchronous"'
-        )
+    if allowed and not (layered and plan.all_active):
+        return ""
     with_all = " with all_active" if plan.all_active else ""
-    also = "without all_active" if mode == "layered" else "and plus with all_active"
-    raise ArgumentError(
-        f"{plan.name} combines by {plan.monoid.operation}{with_all}; mode {mode!r} is for "
-        f'{", ".join(_IDEMPOTENT)} {also}; take mode "synchronous"'
+    also = "without all_active" if layered else "and plus with all_active"
+    return (
+        f"{plan.name} combines by {operation}{with_all}; mode {mode!r} is for "
+        f"{', '.join(_IDEMPOTENT)} {also}"
     )

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
-from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Sent, Slot, StreamedRun
+from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
 from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
@@ -252,7 +252,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         if self.plan.all_active:
             return
         chosen = self._chosen(Phase.STARTS, 0, self.marks.size - 1)
-        self._launch_along(0, "spread", chosen, None, 0)
+        self.memory.launch_along(0, chosen, self._launching("spread", None, 0))
 
     def _launch_iteration(self) -> None:
         """Run a sweep; after the end of the run it does nothing."""
@@ -274,14 +274,17 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
             self._run_joined(part.begin, visit)
             return
         visit[EXACT] = part.is_exact and not len(self.ways) > 1
-        sent = self._launch_along(-1, "gather_part", dirty, visit, part.others)
+        gather = self._launching("gather_part", visit, part.others)
+        sent = self.memory.launch_along(-1, dirty, gather)
         if visit[EXACT]:
             return
         if all_active:
             self.launch_all(self._apply_all, visit, self._rows(0, 0, 0))
-        elif len(self.ways) > 1 or not self._launch_again(sent, visit, part.others):
+            return
+        apply = self._launching("apply_part", visit, part.others)
+        if len(self.ways) > 1 or not self.memory.launch_again(sent, apply):
             gathered = self._chosen(Phase.APPLIES, *blocks, int(visit[STEP]))
-            self._launch_along(0, "apply_part", gathered, visit, part.others)
+            self.memory.launch_along(0, gathered, apply)
 
     def _chosen(self, phase: int, begin: int, end: int, step: int = 0) -> Numbers:
         """Return the blocks from `begin` to `end` whose neighbour lists a phase reads."""
@@ -291,17 +294,8 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.device.read(marks, self.marks_buffer, begin)
         return np.flatnonzero(marks) + begin
 
-    def _launch_along(
-        self, way: int, name: str, blocks: Numbers, visit: Visit | None, others: int
-    ) -> Sent:
-        """Queue a kernel on blocks of a direction; blocks before `others` have long lists."""
-        return self.memory.launch_along(way, blocks, self._launching(name, visit, others))
-
-    def _launch_again(self, sent: Sent, visit: Visit, others: int) -> bool:
-        """Queue the applies on the blocks of the gathers, if they are still on the device."""
-        return self.memory.launch_again(sent, self._launching("apply_part", visit, others))
-
     def _launching(self, name: str, visit: Visit | None, others: int) -> Any:
+        """Return what queues a kernel on blocks; those before `others` have long lists."""
         given = [] if visit is None else [visit]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:

@@ -29,14 +29,9 @@ from hetero_bfs.scheduling.program_decision import CHANGES_PER_EDGE, NUM_COSTS
 _ID_BYTES = 4
 
 
-def state_bytes(changed: int, num_vertices: int, item_bytes: int) -> int:
-    """Return the bytes of transferred states: changed ones with vertex numbers, or all."""
-    return min(changed * (_ID_BYTES + item_bytes), num_vertices * item_bytes)
-
-
 def crosses_whole(changed: int, num_vertices: int, item_bytes: int) -> bool:
     """Tell whether all states are smaller than the changed ones with their vertex numbers."""
-    return state_bytes(changed, num_vertices, item_bytes) < changed * (_ID_BYTES + item_bytes)
+    return num_vertices * item_bytes < changed * (_ID_BYTES + item_bytes)
 
 
 def bitmap_words(num_vertices: int) -> int:
@@ -282,10 +277,8 @@ class DeviceStay:
         if self._next == _GOES_ON:  # as if the active vertices were just listed
             loop[Word.MODE], loop[Word.CONVERGED] = Mode.SELECT, 0
             loop[Word.SIDES] ^= 1
-            counters[Counter.NEXT_COUNT], counters[Counter.ACTIVE] = (
-                loop[Word.LISTED],
-                loop[Word.NUM_ACTIVE],
-            )
+            counters[Counter.NEXT_COUNT] = loop[Word.LISTED]
+            counters[Counter.ACTIVE] = loop[Word.NUM_ACTIVE]
             counters[Counter.ACTIVE_EDGES] = loop[Word.EDGES]
             self.device.write(program.shared["counters"], counters)
         self.device.write(program.shared["loop"], loop)
@@ -351,14 +344,10 @@ class DeviceStay:
         program.state.write_totals(handover.totals)
         counters = self._counters
         counters[:] = 0
-        counters[Counter.NEXT_COUNT], counters[Counter.FAR_COUNT] = (
-            handover.active.num_vertices,
-            handover.waiting.num_vertices,
-        )
-        counters[Counter.ACTIVE], counters[Counter.ACTIVE_EDGES] = (
-            handover.num_active,
-            handover.edges,
-        )
+        counters[Counter.NEXT_COUNT] = handover.active.num_vertices
+        counters[Counter.FAR_COUNT] = handover.waiting.num_vertices
+        counters[Counter.ACTIVE] = handover.num_active
+        counters[Counter.ACTIVE_EDGES] = handover.edges
         counters[Counter.LOWEST] = np.uint32(_ordered(handover.lowest) & 0xFFFFFFFF)
         self.device.write(program.shared["counters"], counters)
         tracks = loop[Word.TRACKS]

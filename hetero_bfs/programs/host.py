@@ -14,7 +14,7 @@ from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
-from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run, weights_of
 from hetero_bfs.programs.schema import SLOTS, TOTALS
 from hetero_bfs.scheduling.program_decision import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
@@ -145,10 +145,10 @@ class HostProgram(HostRun):
         fields: dict[str, Any] = {
             "indptr": graph.forward.indptr,
             "neighbours": graph.forward.indices,
-            "weights": graph.forward_weights(uses_weights),
+            "weights": weights_of(graph.forward, uses_weights),
             "backward_indptr": graph.backward.indptr,
             "backward_neighbours": graph.backward.indices,
-            "backward_weights": graph.backward_weights(uses_weights),
+            "backward_weights": weights_of(graph.backward, uses_weights),
             "names": graph.names,
             "degree": graph.degree,
             "integers": np.zeros(len(parameters.integers) + 1, np.int64),
@@ -201,13 +201,15 @@ class HostProgram(HostRun):
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
+        from hetero_bfs.programs.kernels.loop import CLOCKED
+
         self.fields["loop"][:] = 0
+        self.fields["loop"][CLOCKED] = limits.clocked
         self._write(plan)
         self._set_width(limits.bucket_width)
         pulls = limits.pulls[:_MOST_RECORDS]
         self.records[: len(pulls), 0] = pulls
         self._planned = len(pulls)
-        self._clock(limits.clocked)
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
         """Run from iteration `first`; return total iterations, `converged`, and records."""
@@ -252,11 +254,6 @@ class HostProgram(HostRun):
             width
         )
         limits[monotone_loop.SENDS_ALL] = sends_all
-
-    def _clock(self, is_clocked: bool) -> None:
-        from hetero_bfs.programs.kernels.loop import CLOCKED
-
-        self.fields["loop"][CLOCKED] = is_clocked
 
     def _choosing_seconds(self, iterations: int) -> float:
         """Return the time that the last run spent choosing directions, if the run was clocked."""

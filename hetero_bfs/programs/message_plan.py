@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from inspect import ismethod
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,7 @@ from hetero_bfs.programs.codegen.method_source import (
     scalars,
     vector_of,
 )
-from hetero_bfs.programs.program import (
-    Monoid,
-    OwnMonoid,
-    Program,
-    any_one,
-    monoid_of,
-    most_frequent,
-)
+from hetero_bfs.programs.program import Monoid, Program, any_one, most_frequent
 
 REQUIRED = ("initial", "message", "apply")
 OPTIONAL = (
@@ -56,8 +50,7 @@ class MessagePlan:
 
     def _monoids(self) -> dict[str, Monoid]:
         """Return how each field of messages combines; a method combines all, by the name ""."""
-        program, monoid = self.program, monoid_of(self.program)
-        combine = getattr(program, "combine", None)
+        program, combine = self.program, getattr(self.program, "combine", None)
         if self.takes_messages:
             if combine is not None:
                 raise ProgramError(
@@ -73,19 +66,19 @@ class MessagePlan:
                 )
             if all(isinstance(one, Monoid) and one != most_frequent for one in combine.values()):
                 return dict(combine)
-        if monoid is None:
+        if not isinstance(combine, Monoid) and not ismethod(combine):
             raise ProgramError(
                 f"{self.name}.combine is none of hb.minimum, hb.maximum, hb.plus, hb.bitwise_or, "
                 "hb.any_one, hb.most_frequent; or write it as a method: "
                 "def combine(self, first, second)"
             )
-        if isinstance(program.message_type, Mapping) and not isinstance(monoid, OwnMonoid):
+        if isinstance(program.message_type, Mapping) and isinstance(combine, Monoid):
             raise ProgramError(
                 f"{self.name}.combine is one monoid for messages of several fields; give a mapping "
                 "with one for each, or a method"
             )
-        if isinstance(monoid, OwnMonoid):
-            declared, neutral = program.message_type, monoid.neutral
+        if not isinstance(combine, Monoid):
+            declared, neutral = program.message_type, program.identity
             declared = declared if isinstance(declared, Mapping) else {"": declared}
             wanted = len(scalars({name: type_name(kind) for name, kind in declared.items()}))
             several = wanted > 1 or "" not in declared
@@ -97,7 +90,7 @@ class MessagePlan:
                     f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
                     f"{what} there that changes no message"
                 )
-        return {"": Monoid(monoid.operation)}
+        return {"": combine if isinstance(combine, Monoid) else Monoid("a method")}
 
     def _check_collected(self) -> None:
         """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""
@@ -118,7 +111,7 @@ class MessagePlan:
                 raise ProgramError(f"{self.name}.message_type is {kind!r}; use {TYPES}")
         types = {field: type_name(one) for field, one in kinds.items()}
         if self.monoid.operation == "a method":
-            self._check_identity(scalars(types))
+            self._neutral(scalars(types))
         for field, name in scalars(types).items():
             monoid = self.combines(field)
             if not monoid.suits(np.dtype(name)):
@@ -128,25 +121,22 @@ class MessagePlan:
                 raise ProgramError(f"{self.name}: plus does not combine bool; set message_type")
         return types
 
-    def _check_identity(self, types: Mapping[str, str]) -> None:
-        for kind, kept, given in zip(
-            types.values(), self._neutral(types), self._neutral(), strict=True
-        ):
-            if kept != given:
+    def _neutral(self, types: Mapping[str, str]) -> list[Any]:
+        """Return the class's own identity, converted to the types of a message's numbers.
+
+        Raises `ProgramError` if a type does not hold it.
+        """
+        given, found = self.program.identity, []
+        numbers = given if isinstance(given, tuple) else (given,)
+        for number, kind in zip(numbers, types.values(), strict=True):
+            with np.errstate(all="ignore"):
+                found.append(np.asarray(number).astype(kind).item())
+            if found[-1] != number:
                 raise ProgramError(
-                    f"{self.name}.identity is {given!r}, which is not of type {kind}; set "
+                    f"{self.name}.identity is {number!r}, which is not of type {kind}; set "
                     "message_type"
                 )
-
-    def _neutral(self, types: Mapping[str, str] | None = None) -> list[Any]:
-        """Return the class's own identity, converted to the fields' types if they are given."""
-        given = self.program.identity
-        numbers = [*given] if isinstance(given, tuple) else [given]
-        if types is None:
-            return numbers
-        with np.errstate(all="ignore"):
-            pairs = zip(numbers, types.values(), strict=True)
-            return [np.asarray(number).astype(kind).item() for number, kind in pairs]
+        return found
 
     @cached_property
     def methods(self) -> list[str]:

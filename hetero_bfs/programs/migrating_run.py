@@ -7,7 +7,7 @@ or a stay of a schedule ends. Then it packs the state that the other place needs
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ class HostStay:
     ) -> None:
         from hetero_bfs.programs.kernels import loop
 
-        self._program, self._plan, self._limits = program, plan, limits
+        self._program, self._plan = program, plan
         self._fields, self._searched = program.fields, program.graph.num_searched
         self._words = loop
         self._loop = self._fields["loop"]
@@ -190,13 +190,6 @@ def _of_blocks(
     return found
 
 
-class _Stay(NamedTuple):
-    """The place where a run continues, and the iteration before which it leaves."""
-
-    place: DeviceKind
-    end: int
-
-
 class MigratingProgram:
     """A program compiled for both places, whose runs may migrate."""
 
@@ -229,72 +222,62 @@ class MigratingProgram:
         self.estimates.learn_host(directions, rows[:, loop.SENDERS :], rows[:, loop.SECONDS])
 
     def _run(self, plan: Plan, limits: Limits) -> Run:
-        run = _MigratingRun(self, plan, limits)
-        try:
-            return run.run()
-        finally:
-            run.host.close()
-
-    def make_stays(self, plan: Plan, limits: Limits) -> tuple[HostStay, DeviceStay]:
-        device = self._device.current
         if self._packing is None:
-            self._packing = Packing(device)
+            self._packing = Packing(self._device.current)
         costs = {place: self.estimates.costs(place) for place in DEVICE_KINDS}
         if limits.places:
             costs = {p: lone_costs(each[:NUM_DIRECTION_COSTS]) for p, each in costs.items()}
         host = HostStay(self._host, plan, limits, costs["cpu"])
         try:
-            return host, DeviceStay(device, self._packing, plan, limits, costs["device"])
-        except BaseException:
+            device = DeviceStay(
+                self._device.current, self._packing, plan, limits, costs["device"]
+            )  # fmt: skip
+            return self._run_stays(host, device, limits)
+        finally:
             host.close()
-            raise
 
-
-class _MigratingRun:
-    def __init__(self, program: MigratingProgram, plan: Plan, limits: Limits) -> None:
-        self._estimates, self._limits = program.estimates, limits
-        self.host, self._device = program.make_stays(plan, limits)
-        self._stays: dict[DeviceKind, HostStay | DeviceStay] = {
-            "cpu": self.host,
-            "device": self._device,
-        }
-        self._records: list[Record] = []
-        self._migrated_bytes = 0
-
-    def _next_stay(self, iteration: int, left: DeviceKind | None) -> _Stay:
-        """Return the next stay, from `iteration`; `left` is the place that the run left."""
-        limits = self._limits
-        places, limit = limits.places, limits.max_iterations
-        if not places:  # a run begins on the host
-            return _Stay("device" if left == "cpu" else "cpu", limit)
-        at = min(iteration, len(places) - 1)
-        end = next((i for i in range(at, len(places)) if places[i] != places[at]), None)
-        return _Stay(places[at], limit if end is None else min(end, limit))
-
-    def run(self) -> Run:
-        done = 0
-        place: DeviceKind | None = None
+    def _run_stays(self, host: HostStay, device: DeviceStay, limits: Limits) -> Run:
+        stays: dict[DeviceKind, HostStay | DeviceStay] = {"cpu": host, "device": device}
+        records: list[Record] = []
+        done, migrated_bytes = 0, 0
+        left: DeviceKind | None = None
         while True:
-            stay = self._next_stay(done, place)
-            migration = self._migrate(place, stay.place)
-            place, here = stay.place, self._stays[stay.place]
-            done, converged, records = here.run_on(stay.end, done)
-            if migration and records:
-                records[0] = (*records[0], *migration)
-            self._records += records
-            if converged or done >= self._limits.max_iterations:
+            place, end = _next_stay(limits, done, left)
+            here, migration = stays[place], None
+            if left is not None and left != place:
+                migration = self._migrate(stays[left], here, place)
+                migrated_bytes += migration[0]
+            done, converged, more = here.run_on(end, done)
+            if migration and more:
+                more[0] = (*more[0], *migration)
+            records += more
+            if converged or done >= limits.max_iterations:
                 return Run(
-                    here.state(), done, converged, here.totals(), self._records,
-                    self._device.streamed_bytes, self._migrated_bytes,
+                    here.state(), done, converged, here.totals(), records, device.streamed_bytes,
+                    migrated_bytes,
                 )  # fmt: skip
+            left = place
 
-    def _migrate(self, place: DeviceKind | None, there: DeviceKind) -> tuple[int, float] | None:
-        if place is None or place == there:
-            return None
+    def _migrate(
+        self, here: HostStay | DeviceStay, there: HostStay | DeviceStay, place: DeviceKind
+    ) -> tuple[int, float]:
+        """Move a run to another place; return the bytes moved and the seconds."""
         began = time.perf_counter()
-        handover = self._stays[place].leave()
-        self._stays[there].enter(handover)
-        num_bytes, seconds = handover.num_bytes, time.perf_counter() - began
-        self._estimates.learn_migration(there, num_bytes, seconds)
-        self._migrated_bytes += num_bytes
-        return num_bytes, seconds
+        handover = here.leave()
+        there.enter(handover)
+        seconds = time.perf_counter() - began
+        self.estimates.learn_migration(place, handover.num_bytes, seconds)
+        return handover.num_bytes, seconds
+
+
+def _next_stay(limits: Limits, iteration: int, left: DeviceKind | None) -> tuple[DeviceKind, int]:
+    """Return the place where a run continues, and the iteration before which it leaves.
+
+    `left` is the place that the run left.
+    """
+    places, limit = limits.places, limits.max_iterations
+    if not places:  # a run begins on the host
+        return "device" if left == "cpu" else "cpu", limit
+    at = min(iteration, len(places) - 1)
+    end = next((i for i in range(at, len(places)) if places[i] != places[at]), None)
+    return places[at], limit if end is None else min(end, limit)

@@ -113,10 +113,10 @@ class RunOptions:
         check_choice("direction", self.direction, DIRECTIONS)
         check_choice("place", self.place, ("auto", "cpu", "device", "both"))
         self._check_schedule()
+        for name, least in (("max_iterations", 0), ("root", 0), ("num_classes", 1)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_integer(name, getattr(self, name), least))
         self._check_mode()
-        if self.max_iterations is not None:
-            limit = check_integer("max_iterations", self.max_iterations, 0)
-            object.__setattr__(self, "max_iterations", limit)
         if self.bucket_width is not None:
             width = check_real("bucket_width", self.bucket_width)
             if not width > 0:
@@ -127,16 +127,11 @@ class RunOptions:
 
     def _check_mode(self) -> None:
         check_choice("mode", self.mode, (*MODES, "auto"))
-        if self.root is not None:
-            object.__setattr__(self, "root", check_integer("root", self.root, 0))
         if (self.root is None) == (self.mode == "layered") and self.mode != "auto":
             raise ArgumentError(
                 f"{setting('mode')} is {self.mode!r} and {setting('root')} is {self.root}; give a "
                 'root with mode "layered", and only with it or "auto"'
             )
-        if self.num_classes is not None:
-            count = check_integer("num_classes", self.num_classes, 1)
-            object.__setattr__(self, "num_classes", count)
         for name in ("num_classes", "colour"):
             if getattr(self, name) is not None and self.mode != "asynchronous":
                 raise ArgumentError(

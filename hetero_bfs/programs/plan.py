@@ -366,24 +366,21 @@ class Plan(ProgramClass):
                     names[word] = Source("", word, kinds[""], False)
                 else:
                     owners[word] = kinds
-        fields, sent = list(self.kinds.values()), list(kinds.values())
+        state = {f"field {field!r}": kind for field, kind in self.kinds.items()}
+        message = {f"field {f!r} of messages" if f else "messages": k for f, k in kinds.items()}
+        edge = {f"field {field!r} of edges": kind for field, kind in self.edge_kinds.items()}
+        stored: Mapping[str, str] = {
+            "initial": state, "apply": state, "message": message, "message_back": message,
+            "combine": message, "apply_edge": edge,
+        }.get(name, {})  # fmt: skip
         results = {
-            "initial": fields, "apply": fields, "message": sent, "message_back": sent,
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
-            "measure": ["float64"] * len(self.totals), "combine": sent,
-            "apply_edge": [*self.edge_kinds.values()],
-        }  # fmt: skip
-        named = [f"field {field!r}" for field in self.kinds]
-        parts = [f"field {field!r} of messages" if field else "messages" for field in kinds]
-        stored = {
-            "initial": named, "apply": named, "message": parts, "message_back": parts,
-            "combine": parts, "apply_edge": [f"field {f!r} of edges" for f in self.edge_kinds],
-        }  # fmt: skip
+            "measure": ["float64"] * len(self.totals),
+        }.get(name, [*stored.values()])  # fmt: skip
         digits = dict(self.parameters.digits)
         if self.weight_type is not None:
             digits["weight"] = declared(self.weight_type, self.weight_type.startswith("float"))
         optional = "bool" if name in ("initial", "apply") else None
         return Method(
-            self.program, name, owners, names, results[name], optional, digits,
-            stored.get(name, []), kinds,
+            self.program, name, owners, names, results, optional, digits, [*stored], kinds,
         )  # fmt: skip

@@ -12,9 +12,8 @@ on the host or on a device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import ismethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -68,21 +67,6 @@ class Monoid:
         return first | second if self.operation == "bitwise_or" else first
 
 
-@dataclass(frozen=True)
-class OwnMonoid(Monoid):
-    """A program's own method `combine`, with the class's `identity`."""
-
-    method: Callable[[Any, Any], Any]
-    neutral: Any
-
-    def identity(self, dtype: np.dtype[Any]) -> Any:
-        """Return the identity, converted to a type."""
-        return np.asarray(self.neutral).astype(dtype).item()
-
-    def of(self, first: Any, second: Any) -> Any:
-        return self.method(first, second)
-
-
 minimum = Monoid("minimum")
 """The least of the messages."""
 
@@ -102,14 +86,6 @@ most_frequent = Monoid("most_frequent")
 """The most frequent message; the least one if several are equally frequent. For integers, in
 programs whose vertices are all active. The greatest number of the type must not be a message:
 vertices without messages get it."""
-
-
-def monoid_of(program: Any) -> Monoid | None:
-    """Return how a program combines messages; None unless `combine` is a monoid or a method."""
-    combine = getattr(program, "combine", None)
-    if ismethod(combine):
-        return OwnMonoid("a method", combine, getattr(program, "identity", None))
-    return combine if isinstance(combine, Monoid) else None
 
 
 Along = Literal["out", "in", "both"]

@@ -113,8 +113,7 @@ class RankProgram(RankRun[RankProgramHost]):
         host = self.host
         host.write(plan)
         traces: list[IterationTrace] = []
-        run = self._run_all_active if plan.all_active else self._run_active
-        converged, seconds = self.timed(run, limits, traces)
+        converged, seconds = self.timed(self._run, limits, traces)
         fields, count = host.fields, len(traces)
         places = host.names // self.communicator.size  # in the order of the own old ids
         state = {
@@ -126,56 +125,32 @@ class RankProgram(RankRun[RankProgramHost]):
             converged, totals, traces,
         )  # fmt: skip
 
-    def _run_all_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
-        """Run iterations in which all vertices send; return whether the program ended the run."""
-        phases, host, plan = self._phases, self.host, self.plan
-        _, active = phases.begin(host.struct, host.listed, host.sums)
-        self._agree(active)
-        searched = self.graph.num_searched
-        host.due[:searched] = np.arange(searched)
-        edges = self.graph.graph.num_stored_edges
-        while len(traces) < limits.max_iterations:
-            began = time.perf_counter()
-            self._set_iteration(len(traces))
-            if plan.prepares:
-                self._exchange_outgoing(searched)
-                _, active, _ = phases.pull(host.struct, host.listed, 0, host.sums)
-            else:
-                self._push(searched, edges)
-                active = phases.apply_all(host.struct, self._number, host.sums)
-            self._agree(active)
-            seconds = time.perf_counter() - began
-            name = "pull" if plan.prepares else "push"
-            traces.append(
-                IterationTrace(len(traces), name, self.graph.num_vertices, self._stored, seconds)
-            )
-            if self._is_finished():
-                return True
-        return False
-
-    def _run_active(self, limits: Limits, traces: list[IterationTrace]) -> bool:
-        """Run iterations until no vertex is active; return whether the run converged."""
-        phases, host = self._phases, self.host
+    def _run(self, limits: Limits, traces: list[IterationTrace]) -> bool:
+        """Run iterations until no vertex is active; return whether the program ended the run."""
+        phases, host, all_active = self._phases, self.host, self.plan.all_active
         listed, active = phases.begin(host.struct, host.listed, host.sums)
         self._agree(active)
+        count, edges = self.graph.num_searched, self.graph.graph.num_stored_edges
+        host.due[:count] = np.arange(count)
+        senders, all_edges = self.graph.num_vertices, self._stored
         end = -np.inf
         while len(traces) < limits.max_iterations:
             began = time.perf_counter()
             self._set_iteration(len(traces))
-            end = self._bucket_end(listed, end, limits.bucket_width)
-            count, edges, listed = phases.take_due(host.struct, host.listed, listed, end, host.due)
-            senders, all_edges = self._sum_of(count, edges)
-            if senders == 0:
-                return True
+            if not all_active:
+                end = self._bucket_end(listed, end, limits.bucket_width)
+                count, edges, listed = phases.take_due(
+                    host.struct, host.listed, listed, end, host.due
+                )
+                senders, all_edges = self._sum_of(count, edges)
+                if senders == 0:
+                    return True
             pulls = self._pulls(limits, len(traces), all_edges)
             if pulls:
                 self._exchange_outgoing(count)
                 listed, active, _ = phases.pull(host.struct, host.listed, listed, host.sums)
             else:
-                touched = self._push(count, edges)
-                listed, active = phases.apply_touched(
-                    host.struct, host.touched, touched, host.listed, listed, host.sums
-                )
+                listed, active = self._apply(self._push(count, edges), listed)
             self._agree(active)
             scanned = self._stored if pulls else all_edges
             seconds = time.perf_counter() - began
@@ -184,6 +159,16 @@ class RankProgram(RankRun[RankProgramHost]):
             if self._is_finished():
                 return True
         return False
+
+    def _apply(self, touched: int, listed: int) -> tuple[int, int]:
+        """Apply the messages of a push; return the numbers of listed and of active vertices."""
+        phases, host = self._phases, self.host
+        if self.plan.all_active:
+            return listed, phases.apply_all(host.struct, self._number, host.sums)
+        applied: tuple[int, int] = phases.apply_touched(
+            host.struct, host.touched, touched, host.listed, listed, host.sums
+        )
+        return applied
 
     def _set_iteration(self, iteration: int) -> None:
         from hetero_bfs.programs.kernels.loop import ITERATION
@@ -202,8 +187,8 @@ class RankProgram(RankRun[RankProgramHost]):
         return beyond if beyond > lowest[0] else np.inf  # the width is lost in rounding
 
     def _pulls(self, limits: Limits, iteration: int, edges: int) -> bool:
-        if not self.plan.prepares:
-            return False
+        if not self.plan.prepares or self.plan.all_active:
+            return self.plan.prepares
         if limits.pulls:
             return bool(limits.pulls[min(iteration, len(limits.pulls) - 1)])
         return bool(edges * _PULL_SHARE > self._stored)

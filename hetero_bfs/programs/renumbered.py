@@ -147,12 +147,6 @@ class PlacedGraph:
         first[some] = lists.indices[lists.indptr[some]]
         return first
 
-    def forward_weights(self, used: bool) -> npt.NDArray[Any]:
-        return weights_of(self.forward, used)
-
-    def backward_weights(self, used: bool) -> npt.NDArray[Any]:
-        return weights_of(self.backward, used)
-
     @cached_property
     def by_weight(self) -> WeightedLists:
         """Neighbour lists by rising weight, which this graph shares with shortest-path searches.
@@ -195,14 +189,15 @@ class WholeGraph(PlacedGraph):
 
     @cached_property
     def forward(self) -> CSRGraph:
-        return self._padded(self._placed.forward)
+        return self._whole(self._placed.forward)
 
     @cached_property
     def backward(self) -> CSRGraph:
         is_one = self._placed.backward is self._placed.forward
-        return self.forward if is_one else self._padded(self._placed.backward)
+        return self.forward if is_one else self._whole(self._placed.backward)
 
-    def _padded(self, lists: CSRGraph) -> CSRGraph:
+    def _whole(self, lists: CSRGraph) -> CSRGraph:
+        """Return lists of all vertices; those without edges come last."""
         more = self.num_vertices + 1 - lists.indptr.size
         indptr = np.pad(lists.indptr, (0, more), "edge")
         degree = np.diff(indptr).astype(np.uint32)
@@ -261,7 +256,7 @@ _PART_EDGES = 1 << 12
 Order = npt.NDArray[np.uint32]
 
 
-class ArrangedGraph(PlacedGraph):
+class ArrangedGraph(WholeGraph):
     """A copy of a placed graph's CSR arrays, with vertices numbered part by part.
 
     All vertices are in parts, including isolated ones: `num_searched` is `num_vertices`. `order`,
@@ -274,9 +269,8 @@ class ArrangedGraph(PlacedGraph):
         self, placed: PlacedGraph, mode: str, order: Order, ends: Sequence[int],
         exact: Sequence[int], times: Sequence[int], heavy_edges: int,
     ) -> None:  # fmt: skip
-        super().__init__(placed.graph, placed.way)
-        self.num_searched = self.num_vertices
-        self.mode, self._placed = mode, placed
+        super().__init__(placed)
+        self.mode = mode
         bounds = np.array([0, *ends], np.int64)
         sizes = bounds[1:] - bounds[:-1]
         part_of = np.repeat(np.arange(sizes.size), sizes)
@@ -297,17 +291,7 @@ class ArrangedGraph(PlacedGraph):
         rows, edges, count = self.levels
         return np.concatenate([join_levels(rows[:count], edges, least_edges), rows[count:]])
 
-    @cached_property
-    def forward(self) -> CSRGraph:
-        return self._arranged(self._placed.forward)
-
-    @cached_property
-    def backward(self) -> CSRGraph:
-        placed = self._placed
-        is_one = placed.backward is placed.forward
-        return self.forward if is_one else self._arranged(placed.backward)
-
-    def _arranged(self, lists: CSRGraph) -> CSRGraph:
+    def _whole(self, lists: CSRGraph) -> CSRGraph:
         from hetero_bfs.graph.kernels.locality import permute_lists
 
         n, edges, order = self.num_vertices, lists.num_stored_edges, self.order

@@ -41,7 +41,7 @@ from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.programs.device_stay import DeviceStay, VertexSet, bitmap_words, state_bytes
+from hetero_bfs.programs.device_stay import DeviceStay, VertexSet, bitmap_words
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.program_decision import OTHER, lone_costs
@@ -235,6 +235,11 @@ def expecting(**seconds: float):
         }
 
     return mock.patch.object(ProgramEstimates, "__init__", make)
+
+
+def state_bytes(changed: int, num_vertices: int, item_bytes: int) -> int:
+    """The bytes of states in transfer: changed ones with vertex numbers, or all."""
+    return min(changed * (4 + item_bytes), num_vertices * item_bytes)
 
 
 def set_bytes(count: int, num_vertices: int) -> int:

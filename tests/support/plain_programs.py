@@ -11,7 +11,9 @@ import inspect
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
+from inspect import ismethod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -19,9 +21,32 @@ import numpy as np
 from plain_python import convert
 
 import hetero_bfs as hb
-from hetero_bfs.programs.program import monoid_of
+from hetero_bfs.programs.program import Monoid
 
 _NO_TOTAL = {"plus": 0.0, "minimum": np.inf, "maximum": -np.inf}
+
+
+@dataclass(frozen=True)
+class OwnMonoid(Monoid):
+    """A program's own method `combine`, with the class's `identity`."""
+
+    method: Callable[[Any, Any], Any]
+    neutral: Any
+
+    def identity(self, dtype: np.dtype[Any]) -> Any:
+        """Return the identity, converted to a type."""
+        return np.asarray(self.neutral).astype(dtype).item()
+
+    def of(self, first: Any, second: Any) -> Any:
+        return self.method(first, second)
+
+
+def monoid_of(program: Any) -> Monoid | None:
+    """Return how a program combines messages; None unless `combine` is a monoid or a method."""
+    combine = getattr(program, "combine", None)
+    if ismethod(combine):
+        return OwnMonoid("a method", combine, getattr(program, "identity", None))
+    return combine if isinstance(combine, Monoid) else None
 
 
 class Outcome(NamedTuple):

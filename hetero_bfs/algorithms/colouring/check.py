@@ -8,12 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import CheckOutcome
-from hetero_bfs.graph.edge_source import (
-    EdgeSource,
-    check_edge_source,
-    check_ends,
-    typed_chunks,
-)
+from hetero_bfs.graph.edge_source import EdgeSource, check_edge_source, check_ends, typed_chunks
 from hetero_bfs.support.checks import numbers_of_vertices
 
 

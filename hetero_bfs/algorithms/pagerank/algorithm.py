@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import time
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
+from hetero_bfs.algorithms.bfs.serial import as_matrix
 from hetero_bfs.algorithms.pagerank.device import DevicePageRank, StreamedPageRank
 from hetero_bfs.algorithms.pagerank.host import (
     HostPageRank,
     PageRankLists,
     PageRankSettings,
     check_settings,
+    scaled_lists,
+    sum_weights,
+    sums_fit,
 )
 from hetero_bfs.algorithms.pagerank.result import PageRank, PageRankReport
 from hetero_bfs.graph.csr import CSRGraph
-from hetero_bfs.scheduling.trace import numbered
-from hetero_bfs.support.checks import check_flag
-from hetero_bfs.support.cold import is_cold
-
-if TYPE_CHECKING:
-    from hetero_bfs.programs.options import RunOptions
-    from hetero_bfs.programs.ranks import RankProgramResult
-
-import time
-from dataclasses import replace
-
-import numpy.typing as npt
-
-from hetero_bfs.algorithms.bfs.serial import as_matrix
-from hetero_bfs.algorithms.pagerank.host import scaled_lists, sum_weights, sums_fit
 from hetero_bfs.graph.lists import Lists
 from hetero_bfs.graph.weights import needed_weights, refuse_negative
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.scheduling.trace import SERIAL
+from hetero_bfs.scheduling.trace import SERIAL, numbered
+from hetero_bfs.support.checks import check_flag
+from hetero_bfs.support.cold import is_cold
 
 
 def weighted_part(graph: RankGraph) -> tuple[RankGraph, npt.NDArray[np.float64]]:
@@ -132,7 +126,9 @@ class PageRanks(Analysis[PageRank]):
 
     @classmethod
     def by_ranks(cls, engine: RankedGraph, settings: PageRankSettings) -> PageRank:
+        from hetero_bfs.programs.built_in import PowerRanks, WeightedPowerRanks
         from hetero_bfs.programs.options import RunOptions
+        from hetero_bfs.ranks.communicator import agreed
 
         start = 1.0 / max(engine.num_vertices, 1)
         parameters = {
@@ -141,20 +137,18 @@ class PageRanks(Analysis[PageRank]):
             "alpha": settings.alpha,
             "goal": settings.change,
         }
-        result = cls._program_by_ranks(
-            engine, RunOptions(max_iterations=settings.max_iter), parameters
-        )
+        options = RunOptions(max_iterations=settings.max_iter)
+        if cls.weighted:
+            graph, given = engine.keep(
+                cls, lambda: agreed(engine.communicator, lambda: weighted_part(engine.graph))
+            )
+            program = WeightedPowerRanks()
+            result = engine.run_part(graph, program, options, given=given, **parameters)
+        else:
+            result = engine.run(PowerRanks(), options, **parameters)
         change = result.totals["change"] if result.iterations else np.inf
         rank = result.gathered("rank")
         return PageRank(rank, result.seconds, change, result.converged, result.traces)
-
-    @classmethod
-    def _program_by_ranks(
-        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
-    ) -> RankProgramResult:
-        from hetero_bfs.programs.built_in import PowerRanks
-
-        return engine.run(PowerRanks(), options, **parameters)
 
 
 class WeightedPageRanks(PageRanks):
@@ -163,18 +157,6 @@ class WeightedPageRanks(PageRanks):
     needs_weights = True
     shared_lists = 0.5  # the neighbours, not the weights
     weighted = True
-
-    @classmethod
-    def _program_by_ranks(
-        cls, engine: RankedGraph, options: RunOptions, parameters: dict[str, Any]
-    ) -> RankProgramResult:
-        from hetero_bfs.programs.built_in import WeightedPowerRanks
-        from hetero_bfs.ranks.communicator import agreed
-
-        graph, given = engine.keep(
-            cls, lambda: agreed(engine.communicator, lambda: weighted_part(engine.graph))
-        )
-        return engine.run_part(graph, WeightedPowerRanks(), options, given=given, **parameters)
 
 
 def requested(

@@ -218,6 +218,7 @@ _CHUNKS_PER_THREAD = 16
 _VERTEX_EDGES = 4  # work of a vertex in addition to its edges, in edges
 
 _STRATEGIES = ("in place", "over-relaxed", "in place, double", "over-relaxed, double")
+"""By the number in records of kernels.py."""
 
 
 class HostPageRank(HostRun):

@@ -86,6 +86,8 @@ class PathSearches(Analysis[ShortestPaths]):
                 "on a device; give weights as float64"
             )
         made: DeviceSearch | StreamedPaths = super()._make_device(info)
+        if self._plan is not None and isinstance(made, DeviceSearch):
+            made.plan = self._plan
         return made
 
     def _known(self, source: int, with_parents: bool = False) -> ShortestPaths | None:
@@ -113,13 +115,11 @@ class PathSearches(Analysis[ShortestPaths]):
 
     def _search(self, executor: Any, source: int) -> tuple[Windows | None, bool]:
         """Search from a new id; the second value tells whether it ended where it began."""
-        if executor is self.host:
-            return executor.run(source, self._plan), True
-        if isinstance(executor, StreamedPaths):
+        if not isinstance(executor, DeviceSearch):
             return executor.run(source), True
         # A run stays on a place that the caller named.
         may_leave = self.choice is not None and not isinstance(self.host, ChainSearch)
-        found = executor.run(source, self._plan, may_leave)
+        found = executor.run(source, may_leave)
         if isinstance(found, Unfinished):
             return self._go_on(executor, source, found), False
         return found, True
@@ -128,7 +128,7 @@ class PathSearches(Analysis[ShortestPaths]):
         """Continue on the host; None if a distance exceeds the weights' type."""
         self.host.prepare()
         began = time.perf_counter()
-        found: Windows | None = self.host.go_on(source, left, self._plan)
+        found: Windows | None = self.host.go_on(source, left)
         if found is None:
             return None
         *_, edges, _, seconds = found.records.T

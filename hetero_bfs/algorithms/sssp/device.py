@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,7 @@ from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.built_in import PATHS, beyond_all
 from hetero_bfs.programs.device_forms import StreamedBuiltIn
-from hetero_bfs.scheduling.algorithm_decision import (
-    Leaving,
-    WindowPlan,
-    WindowStrategy,
-    plan_windows,
-)
+from hetero_bfs.scheduling.algorithm_decision import Leaving, WindowStrategy, plan_windows
 from hetero_bfs.scheduling.run_chooser import run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 
@@ -63,25 +58,11 @@ ON_DEVICE = len(WindowStrategy)
 """Added to the strategy number of a record."""
 
 
-class _Type(NamedTuple):
-    """A type of weights: its kernels, the integer type of its bits, and the bits of infinity."""
-
-    family: Family
-    bits: Any
-    infinite: int
-
-
-_TYPES = {
-    np.dtype(np.int32): _Type("int32 paths", np.int32, 0x7FFFFFFF),
-    np.dtype(np.float32): _Type("float32 paths", np.int32, 0x7F800000),
-    np.dtype(np.float64): _Type("float64 paths", np.int64, 0x7FF0000000000000),
-}
-
-
 class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the adjacency.
 
-    `leaving` decides when a search ends there and continues on the host.
+    `leaving` decides when a search ends there and continues on the host. `plan` is that of the
+    lists, unless the caller replaces it.
     """
 
     need = "shortest paths need"
@@ -100,16 +81,20 @@ class DeviceSearch(DeviceRun):
     def __init__(self, lists: WeightedLists, info: DeviceInfo) -> None:
         if lists.weight_dtype == np.float64 and not info.has_double:
             raise DeviceError("it lacks doubles, which weights of float64 need")
-        self._type = _TYPES[lists.weight_dtype]
-        self.family = self._type.family
+        weights = lists.weight_dtype
+        self.family = cast("Family", f"{weights} paths")
+        self._bits: Any = np.dtype(f"i{weights.itemsize}")
+        largest = np.inf if weights.kind == "f" else np.iinfo(weights).max
+        self._infinite = int(np.array(largest, weights).view(self._bits))
+        """The bits of the distance of a vertex that is not reached."""
         forward, backward = lists.forward, lists.backward
         ways = [forward] if backward is forward else [forward, backward]
         entries = [Entries(way.indptr, [way.neighbours, way.weights]) for way in ways]
         super().__init__(info, entries)
         self.lists = lists
-        self._plan = plan_windows(lists.weight_dtype, *lists.sums)
+        self.plan = plan_windows(lists.weight_dtype, *lists.sums)
         self._arrays = self._make_arrays()
-        self._found = self.device.host_array(lists.num_vertices, self._type.bits)
+        self._found = self.device.host_array(lists.num_vertices, self._bits)
         began = time.perf_counter()
         order = self.read_only.array(lists.backward_order)
         self._backward = [*self.buffers(-1), order]
@@ -135,7 +120,7 @@ class DeviceSearch(DeviceRun):
 
     def _make_arrays(self) -> dict[str, Any]:
         """Return the arrays of a search; they are the kernels' arguments after the adjacency."""
-        n, bits, edges = self.lists.num_vertices, self._type.bits, self.lists.num_stored_edges
+        n, bits, edges = self.lists.num_vertices, self._bits, self.lists.num_stored_edges
         chunks = edges // min(_PULL_EDGES, _CHUNK_EDGES // 2) + 1  # most pieces in one step
         arrays = self.make_arrays(
             {
@@ -170,7 +155,7 @@ class DeviceSearch(DeviceRun):
             IS_INT=name == "int",
             IS_FLOAT=name == "float",
             IS_DOUBLE=name == "double",
-            INFINITE=f"{self._type.infinite:#x}{'L' if name == 'double' else ''}",
+            INFINITE=f"{self._infinite:#x}{'L' if name == 'double' else ''}",
         )
 
     def _find_one_launch(self) -> BoundKernel | None:
@@ -190,7 +175,7 @@ class DeviceSearch(DeviceRun):
         )  # fmt: skip
 
         def probe(groups: int, patience: np.uint32) -> bool:
-            size, varying = groups * self.group, self._varying(0, None)
+            size, varying = groups * self.group, self._varying(0)
             search.launch(size, self.group, *varying, patience, np.uint32(1))
             return bool(self._read_now()[Word.STATUS] == Status.ENDED)
 
@@ -214,7 +199,7 @@ class DeviceSearch(DeviceRun):
             step: [self.device.bind(program, name, *arguments) for name in each]
             for step, each in names.items()
         }
-        varying = self._varying(0, None)
+        varying = self._varying(0)
         for kernel in (one for each in kernels.values() for one in each):
             self.device.fill(self._arrays["now"], 0)
             self.launch(kernel, 1, *varying)
@@ -227,26 +212,18 @@ class DeviceSearch(DeviceRun):
             *self._backward, self._up, self._orphans,
         )  # fmt: skip
 
-    def _varying(
-        self, source: int, plan: WindowPlan | None, may_leave: bool = False
-    ) -> tuple[Any, ...]:
+    def _varying(self, source: int, may_leave: bool = False) -> tuple[Any, ...]:
         """Return the last arguments of all kernels."""
-        kind = self.lists.weight_dtype.type
-        most = float(self._weight(self._type.infinite - 1))
-        plan = plan or self._plan
+        kind, plan = self.lists.weight_dtype.type, self.plan
+        most = float(self._weight(self._infinite - 1))
         widths = plan.prefix_width, plan.full_width * (_WIDER if self.one_launch else 1.0)
         limits = (kind(min(width, most)) for width in widths)
         return np.uint32(source), np.int32(plan.strategy), *limits, *self.leaving.costs(may_leave)
 
-    def run(
-        self, source: int, plan: WindowPlan | None = None, may_leave: bool = False
-    ) -> Windows | Unfinished | None:
-        """Search from `source` (a new id); None if a distance exceeds the weights' type.
-
-        By default the plan is that of the lists.
-        """
+    def run(self, source: int, may_leave: bool = False) -> Windows | Unfinished | None:
+        """Search from `source` (a new id); None if a distance exceeds the weights' type."""
         with self._one_at_a_time:
-            return self._run(source, plan, may_leave)
+            return self._run(source, may_leave)
 
     def parents(
         self, source: int, distance: npt.NDArray[Any], is_last: bool
@@ -274,15 +251,13 @@ class DeviceSearch(DeviceRun):
     def _found_up(self) -> npt.NDArray[np.uint32]:
         return self.device.host_array(self.lists.num_vertices, np.uint32)
 
-    def _run(
-        self, source: int, plan: WindowPlan | None, may_leave: bool
-    ) -> Windows | Unfinished | None:
-        varying = self._varying(source, plan, may_leave)
+    def _run(self, source: int, may_leave: bool) -> Windows | Unfinished | None:
+        varying = self._varying(source, may_leave)
         began = time.perf_counter()
         now, seconds = self._run_one_launch(varying) if self._search else self._run_steps(varying)
         if now is None:  # the grid stalled
             self._search, self._kernels = None, self._bind_steps()
-            return self._run(source, plan, may_leave)
+            return self._run(source, may_leave)
         if now[Word.STATUS] == Status.OVERFLOWED:
             return None
         self.device.read(self._found, self._arrays["distance"])
@@ -297,7 +272,7 @@ class DeviceSearch(DeviceRun):
             self.device.read(waiting, self._arrays["active"], side * waiting.itemsize)
             start = self._weight(int(now[Word.START]))
             return Unfinished(distance, start, waiting, records, time.perf_counter() - ended)
-        return Windows(distance, self._weight(self._type.infinite), records)
+        return Windows(distance, self._weight(self._infinite), records)
 
     def _run_one_launch(self, varying: tuple[Any, ...]) -> tuple[Any, list[float]]:
         assert self._search is not None
@@ -334,7 +309,7 @@ class DeviceSearch(DeviceRun):
         words = np.empty((min(rows, MOST_RECORDS), _RECORD_WIDTH), np.int64)
         self.device.read(words, self._arrays["records"])
         records = words.astype(np.float64)
-        starts = words[:, 0].astype(self._type.bits).view(self.lists.weight_dtype)
+        starts = words[:, 0].astype(self._bits).view(self.lists.weight_dtype)
         records[:, 0] = starts
         records[:, 1] += ON_DEVICE
         records[:, 5] *= 1e-9
@@ -345,7 +320,7 @@ class DeviceSearch(DeviceRun):
         return records
 
     def _weight(self, bits: int) -> Any:
-        return np.array([bits], self._type.bits).view(self.lists.weight_dtype)[0]
+        return np.array([bits], self._bits).view(self.lists.weight_dtype)[0]
 
 
 class StreamedPaths(StreamedBuiltIn):

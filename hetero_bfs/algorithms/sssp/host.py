@@ -101,27 +101,27 @@ class HostSearch:
         self.threads = 1 if lists.num_stored_edges < _POOL_EDGES else threads
         self._runs: dict[np.dtype[Any], _Run] = {}
 
-    def run(self, source: int, plan: WindowPlan | None = None) -> Windows:
-        """Search from `source` (a new id); see loop.py. The default plan is that of the lists.
+    def run(self, source: int) -> Windows:
+        """Search from `source` (a new id); see loop.py.
 
         If a distance exceeds the weights' type, the search runs again with 64 bits.
         """
         for dtype in self.lists.distance_dtypes:
-            found = self.run_as(dtype, source, plan)
+            found = self.run_as(dtype, source)
             if found is not None:
                 return found
         raise AssertionError("a distance exceeds 64 bits")
 
-    def run_as(self, dtype: np.dtype[Any], source: int, plan: WindowPlan | None) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
         """Search with distances of one type; None if it has 32 bits and a distance exceeds it.
 
         Distances beyond float64 are infinite. Sums of int32 weights never exceed int64.
         """
-        return self._run_of(dtype).search(source, plan or self.plan)
+        return self._run_of(dtype).search(source)
 
-    def go_on(self, source: int, left: Unfinished, plan: WindowPlan | None) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished) -> Windows | None:
         """Continue a search; None if its type has 32 bits and a distance exceeds it."""
-        return self._run_of(left.distance.dtype).go_on(source, left, plan or self.plan)
+        return self._run_of(left.distance.dtype).go_on(source, left)
 
     def prepare(self) -> None:
         self._run_of(self.lists.distance_dtypes[0])
@@ -208,9 +208,9 @@ class _Run(HostRun):
         }
 
     def _arguments(
-        self, source: int, plan: WindowPlan, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
+        self, source: int, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
     ) -> tuple[Any, ...]:
-        least = 0.0 if self.distance.dtype.kind == "f" else 1.0
+        plan, least = self._plan, 0.0 if self.distance.dtype.kind == "f" else 1.0
         bucket = plan.full_width / self._kernels.PLANNED_BUCKETS
         widths = np.maximum((plan.prefix_width, bucket), least)
         start = self.distance.dtype.type(start)
@@ -218,24 +218,23 @@ class _Run(HostRun):
         return self.control, self.shared, source, waiting, start, widths, strategy, self.records
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        return [(self._kernels.search, self._arguments(0, self._plan))]
+        return [(self._kernels.search, self._arguments(0))]
 
-    def search(self, source: int, plan: WindowPlan) -> Windows | None:
-        """Search from a new id; None if a distance exceeds this type."""
-        return self._windows(self._arguments(source, plan))
+    def search(
+        self, source: int, waiting: npt.NDArray[np.uint32] = _NONE, start: Any = 0
+    ) -> Windows | None:
+        """Search from a new id, or continue a search; None if a distance exceeds this type."""
+        rows = self._kernels.search(*self._arguments(source, waiting, start))
+        if rows < 0:
+            return None
+        return Windows(self.distance, self.infinity, self.records[:rows].copy())
 
-    def go_on(self, source: int, left: Unfinished, plan: WindowPlan) -> Windows | None:
+    def go_on(self, source: int, left: Unfinished) -> Windows | None:
         names = "distance", "bits", "relaxed", "listed"
         arrays = {name: self.fields[name] for name in names}
         parts = min(self.threads, parts_for(left.distance.size))
         in_parallel(self._kernels.phases.adopt, parts, found=left.distance, **arrays)
-        return self._windows(self._arguments(source, plan, left.waiting, left.start))
-
-    def _windows(self, arguments: tuple[Any, ...]) -> Windows | None:
-        rows = self._kernels.search(*arguments)
-        if rows < 0:
-            return None
-        return Windows(self.distance, self.infinity, self.records[:rows].copy())
+        return self.search(source, left.waiting, left.start)
 
 
 # Shortest paths in graphs of chains, such as road networks, by a search of the contracted graph.
@@ -249,26 +248,28 @@ def search_on_host(
 ) -> HostSearch:
     """Return the host's executor. It contracts chains if they have most of the vertices.
 
-    By default the plan is that of the lists. A search with PREFIX pulls, which a core's adjacency
-    does not allow.
+    By default the plan is that of the lists or of the core. A search with PREFIX pulls, which a
+    core's adjacency does not allow.
     """
-    usual = plan_windows(lists.weight_dtype, *lists.sums)
-    core = contracted(lists) if (plan or usual).strategy is WindowStrategy.FULL else None
-    return HostSearch(lists, threads, usual) if core is None else ChainSearch(lists, core, threads)
+    of_lists = plan or plan_windows(lists.weight_dtype, *lists.sums)
+    core = contracted(lists) if of_lists.strategy is WindowStrategy.FULL else None
+    if core is None:
+        return HostSearch(lists, threads, of_lists)
+    return ChainSearch(lists, core, threads, plan or core.plan)
 
 
 class ChainSearch(HostSearch):
     """Searches the core, then fills in the chains; the recorded windows are those of the core."""
 
-    def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
-        super().__init__(core, threads, core.plan)
+    def __init__(self, lists: WeightedLists, core: Core, threads: int, plan: WindowPlan) -> None:
+        super().__init__(core, threads, plan)
         self._whole, self._core, self._all_threads = lists, core, threads
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
-    def run_as(self, dtype: np.dtype[Any], source: int, plan: WindowPlan | None) -> Windows | None:
+    def run_as(self, dtype: np.dtype[Any], source: int) -> Windows | None:
         distance = self._distance(dtype)
         starts = self._walk(source, distance)
-        found = super().run_as(dtype, self._core.start_from(starts), plan)
+        found = super().run_as(dtype, self._core.start_from(starts))
         if found is None or not self._fill_in(found, distance):
             return None
         self._walk(source, distance)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hetero_bfs.programs.codegen.dialects import Dialect
+from hetero_bfs.programs.codegen.dialects import Dialect, Template
 from hetero_bfs.programs.codegen.method_source import MESSAGES, Source, length_of, vector_of
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Monoid, any_one
@@ -19,6 +19,12 @@ _SIGNS = {"plus": "+", "bitwise_or": "|"}
 
 
 class Adapters:
+    """Attributes of type `Template` are format strings, called with the codes of their parts."""
+
+    array: Template
+    """Of the name of an array."""
+    number: Template
+    """Of an array and a vertex: the vertex's entry, as int64."""
     messages: str
     """The code of the arguments of functions that go through the messages to a vertex."""
     sends: str
@@ -32,9 +38,6 @@ class Adapters:
         self.functions = plan.once(Plan.functions, dialect)
         self.integers = list(plan.parameters.integers)
         self.fractions = list(plan.parameters.fractions)
-
-    def array(self, name: str) -> str:
-        raise NotImplementedError
 
     def of_run(self, name: str) -> str:
         raise NotImplementedError
@@ -297,7 +300,7 @@ class Adapters:
         if name in self.fractions:
             return f"{self.array('fractions')}[{self.fractions.index(name)}]"
         if name in ("vertex", "degree"):
-            return self._number("names" if name == "vertex" else "degree", vertex)
+            return self.number("names" if name == "vertex" else "degree", vertex)
         if vector_of(name)[0] in self.plan.parameters.arrays:
             code = self.entry("parameter", name, vertex)
             return self.truth(code) if source.type == "bool" else code
@@ -315,8 +318,4 @@ class Adapters:
 
     def place_in(self, array: str, vertex: str, index: int) -> str:
         """Return the place of an element in an array of vectors."""
-        raise NotImplementedError
-
-    def _number(self, array: str, vertex: str) -> str:
-        """Return the code of a vertex's entry of `array`, as int64."""
         raise NotImplementedError

@@ -40,6 +40,8 @@ def device_text(plan: Plan, has_double: bool) -> str:
 
 
 class _DeviceAdapters(Adapters):
+    array = "{}".format
+    number = "(long){}[{}]".format
     messages, sends, sums = "MESSAGES_NAMES", "active_in[v] == iteration", "shares"
 
     def __init__(self, plan: Plan, has_double: bool) -> None:
@@ -47,9 +49,6 @@ class _DeviceAdapters(Adapters):
         super().__init__(plan, dialect)
         self._types = dialect.types
         self._fraction = "double" if has_double else "float"
-
-    def array(self, name: str) -> str:
-        return name
 
     def of_run(self, name: str) -> str:
         return "integers[0]" if name == "num_vertices" else name
@@ -59,9 +58,6 @@ class _DeviceAdapters(Adapters):
 
     def _function(self, head: str, lines: Sequence[str]) -> str:
         return "\n".join([f"static {head}", "{", *(f"    {line}" for line in lines), "}", ""])
-
-    def _number(self, array: str, vertex: str) -> str:
-        return f"(long){array}[{vertex}]"
 
     def text(self) -> str:
         self.integers = ["num_vertices", *self.plan.parameters.integers]
@@ -279,11 +275,10 @@ def twins(functions: tuple[Any, ...], **kinds: str) -> str:
 class _FastDialect(SingleDialect):
     """Predictions need neither doubles nor the last digits."""
 
+    function_of = "native_{1}({2})".format
+
     def extreme(self, least: bool, kind: str, left: str, right: str) -> str:
         return f"{'min' if least else 'max'}({left}, {right})"
-
-    def function_of(self, kind: str, name: str, code: str) -> str:
-        return f"native_{name}({code})"
 
 
 class _Twin(Statements):

@@ -61,6 +61,12 @@ class Dialect(ABC):
     begin_messages: Template
     """Of the number of a loop over the places of messages to a vertex."""
     assign: Template
+    unary: Template
+    """Of "-" or "~", a number's type, and the number."""
+    absolute: Template
+    """Of a number's type, and the number."""
+    function_of: Template
+    """Of a number's type, a function's name, and the number."""
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {}
@@ -102,18 +108,8 @@ class Dialect(ABC):
         """Operate on two numbers of type `kind`; the result has that type, too."""
 
     @abstractmethod
-    def unary(self, operation: str, kind: str, code: str) -> str:
-        """Negate a number ("-") or its bits ("~")."""
-
-    @abstractmethod
-    def absolute(self, kind: str, code: str) -> str: ...
-
-    @abstractmethod
     def rounded(self, name: str, code: str) -> str:
         """Round a float64 by "floor" or "ceil" to an int64."""
-
-    @abstractmethod
-    def function_of(self, kind: str, name: str, code: str) -> str: ...
 
     @abstractmethod
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
@@ -146,6 +142,8 @@ class HostDialect(Dialect):
     begin_range = "for c_{} in range({}, {}):".format
     begin_messages = "for k_{} in range(count + back_count):".format
     assign = "{} = {}".format
+    unary = "np.{1}({0}({2}))".format
+    absolute = "np.{}(abs({}))".format
 
     def _named(self, function: str, kind: str) -> str:
         return function
@@ -178,12 +176,6 @@ class HostDialect(Dialect):
         if kind == "int64" and operation in "+-*":  # signed overflow is undefined in Numba
             return f"np.int64(np.uint64({left}) {operation} np.uint64({right}))"
         return f"np.{kind}({left} {operation} {right})"
-
-    def unary(self, operation: str, kind: str, code: str) -> str:
-        return f"np.{kind}({operation}({code}))"
-
-    def absolute(self, kind: str, code: str) -> str:
-        return f"np.{kind}(abs({code}))"
 
     def rounded(self, name: str, code: str) -> str:
         return _towards_zero("int64", f"np.{name}({code})")
@@ -233,6 +225,7 @@ class DeviceDialect(Dialect):
     begin_range = "for (long c_{0} = {1}, e_{0} = {2}; c_{0} < e_{0}; c_{0}++) {{".format
     begin_messages = "for (OFFSET k_{0} = 0; k_{0} < count + back_count; k_{0}++) {{".format
     assign = "{} = {};".format
+    function_of = "{1}({2})".format
 
     def _named(self, function: str, kind: str) -> str:
         return f"{function}_{self.types[kind]}"
@@ -289,9 +282,6 @@ class DeviceDialect(Dialect):
 
     def rounded(self, name: str, code: str) -> str:
         return f"long_of_{self.types['float64']}({name}({code}))"
-
-    def function_of(self, kind: str, name: str, code: str) -> str:
-        return f"{name}({code})"
 
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
         given = ", ".join([f"k_{loop}", *(f"&{name}" for name in held)])

@@ -56,7 +56,7 @@ class Vectors(Expressions):
         if isinstance(node, ast.Subscript):
             return self._element(node)
         if isinstance(node, ast.Call) and len(node.args) == 1:
-            fold = {sum: self._sum, min: self._least, max: self._greatest}.get(
+            fold = {sum: self._sum, min: self._extreme_of, max: self._extreme_of}.get(
                 self._callee(node.func)
             )
             values = self._gone_over(node.args[0]) if fold else None
@@ -162,11 +162,9 @@ class Vectors(Expressions):
         zero = self.literal(0, node)
         return self._folded(lambda one, other: self._operate(sign, one, other), [zero, *values])
 
-    def _least(self, values: Vector, node: ast.Call) -> Value:
-        return self._folded(lambda *pair: self._extreme(True, list(pair), node), values)
-
-    def _greatest(self, values: Vector, node: ast.Call) -> Value:
-        return self._folded(lambda *pair: self._extreme(False, list(pair), node), values)
+    def _extreme_of(self, values: Vector, node: ast.Call) -> Value:
+        least = self._callee(node.func) is min
+        return self._folded(lambda *pair: self._extreme(least, list(pair), node), values)
 
     def _folded(self, operate: Callable[[Value, Value], Value], values: Vector) -> Value:
         """Operate on all values in order, a line for each: brackets cannot be that deep."""

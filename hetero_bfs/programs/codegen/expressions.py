@@ -66,7 +66,7 @@ class Expressions:
 
     def value(self, node: ast.expr) -> Value:
         if not self._uses_variables(node):
-            return self._constant(node)
+            return self.literal(self.constant(node), node)
         handler = _EXPRESSIONS.get(type(node))
         if handler is None:
             remedy = "only expressions of numbers can be"
@@ -79,9 +79,6 @@ class Expressions:
     def _uses_variables(self, node: ast.AST) -> bool:
         known = {*self.parameters, *self.assigned}
         return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
-
-    def _constant(self, node: ast.expr) -> Value:
-        return self.literal(self.constant(node), node)
 
     def constant(self, node: ast.expr) -> Any:
         """Evaluate an expression without variables at translation."""

@@ -89,13 +89,12 @@ def _statements(kernels: str, imports: bool) -> str:
 
 
 class _HostAdapters(Adapters):
+    array = "arrays.{}".format
+    number = "np.int64(arrays.{}[{}])".format
     messages, sends, sums = HOST_MESSAGES, "sends(active, v)", "sums"
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
-
-    def array(self, name: str) -> str:
-        return f"arrays.{name}"
 
     def of_run(self, name: str) -> str:
         if name == "num_vertices":
@@ -110,9 +109,6 @@ class _HostAdapters(Adapters):
 
     def _function(self, head: str, lines: Sequence[str]) -> str:
         return "\n".join(["@inlined", f"def {head}:", *(f"    {x}" for x in lines)])
-
-    def _number(self, array: str, vertex: str) -> str:
-        return f"np.int64(arrays.{array}[{vertex}])"
 
     def text(self) -> str:
         parts = [self._constants(), *(f.code for f in self.functions.values())]

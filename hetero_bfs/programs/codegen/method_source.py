@@ -48,11 +48,7 @@ _DECLARED = {
     "int64": Digits.INTEGER64, "uint64": Digits.INTEGER64, "float32": Digits.FLOAT32,
     "float64": Digits.FLOAT64,
 }  # fmt: skip
-_MOST = {
-    "bool": Digits.FLOAT64, "int32": Digits.INTEGER32, "uint32": Digits.BEYOND_INT32,
-    "int64": Digits.INTEGER64, "uint64": Digits.INTEGER64, "float32": Digits.FLOAT32,
-    "float64": Digits.FLOAT64,
-}  # fmt: skip
+_MOST = _DECLARED | {"bool": Digits.FLOAT64, "uint32": Digits.BEYOND_INT32}
 TOLD = {
     Digits.INTEGER32: "an integer of 32 bits", Digits.BEYOND_INT32: "an integer beyond int32",
     Digits.INTEGER64: "an integer of 64 bits", Digits.FRACTION: "a float",

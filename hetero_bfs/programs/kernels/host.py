@@ -214,11 +214,8 @@ def _prepare(control, arrays, chunk, me):
 @inlined
 def gathered(arrays, active, v):
     """Combine the messages to a receiver; return them, whether there are any, and edges scanned."""
-    neighbours, weights, outgoing = (
-        arrays.backward_neighbours,
-        arrays.backward_weights,
-        arrays.outgoing,
-    )
+    neighbours, weights = arrays.backward_neighbours, arrays.backward_weights
+    outgoing = arrays.outgoing
     v = np.uint64(v)
     first = np.int64(arrays.backward_indptr[v])
     last = np.int64(arrays.backward_indptr[v + np.uint64(1)])

@@ -23,14 +23,7 @@ from numba import njit
 
 from hetero_bfs.devices.cpu.thread_pool import block_of, chunk_of, push_item
 from hetero_bfs.programs.kernels import loop, monotone_loop
-from hetero_bfs.programs.kernels.adapters import (
-    IDENTITY,
-    WEIGHTED,
-    priority,
-    receives,
-    send,
-    takes,
-)
+from hetero_bfs.programs.kernels.adapters import IDENTITY, WEIGHTED, priority, receives, send, takes
 from hetero_bfs.programs.kernels.host import PHASES, is_active, merge
 from hetero_bfs.programs.kernels.loop import written
 from hetero_bfs.support.compiling import inlined, kernel

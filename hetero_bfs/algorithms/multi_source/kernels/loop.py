@@ -165,10 +165,8 @@ def run_planes(control, arrays, state, most_levels, records):
         if pushed and not is_list:
             job[phases.LISTED] = state[LOG_END]
             share(control, arrays, phases.LIST, n, size)
-            frontier_list[phases.LIST_BEGIN], frontier_list[phases.LIST_END] = (
-                state[LOG_END],
-                job[phases.LISTED],
-            )
+            frontier_list[phases.LIST_BEGIN] = state[LOG_END]
+            frontier_list[phases.LIST_END] = job[phases.LISTED]
         pulls = active[phases.PULLED] != _NONE
         records[ran, RECORD_STRATEGY] = (BOTH if pushed else PULLS) if pulls else PUSHES
         records[ran, RECORD_VERTICES] = state[VERTICES]
@@ -203,12 +201,8 @@ def write_rows(control, arrays, address, stride, item_bytes, keep, segments):
     and are in the order of the old ids. Without `keep`, other items become -1.
     """
     job = arrays.job
-    job[phases.ADDRESS], job[phases.STRIDE], job[phases.ITEM_BYTES], job[phases.KEEP] = (
-        address,
-        stride,
-        item_bytes,
-        keep,
-    )
+    job[phases.ADDRESS], job[phases.STRIDE] = address, stride
+    job[phases.ITEM_BYTES], job[phases.KEEP] = item_bytes, keep
     n, isolated = arrays.seen.size, arrays.isolated.size
     share(control, arrays, phases.ROWS, n, even_size(arrays, n, _LEAST_CHUNK))
     if not keep:

@@ -297,12 +297,8 @@ def _write(address, words, levels, item_bytes, keep):
 @kernel(counted=False, inner=True)
 def _rows(control, arrays, chunk, me):
     begin, end = chunk_of(control, chunk)
-    planes, level, old_of_new, job = (
-        arrays.planes,
-        arrays.plane_level,
-        arrays.old_of_new,
-        arrays.job,
-    )
+    planes, level = arrays.planes, arrays.plane_level
+    old_of_new, job = arrays.old_of_new, arrays.job
     base, stride, item_bytes = job[ADDRESS], job[STRIDE], job[ITEM_BYTES]
     keep = job[KEEP] != 0
     levels = level[0], level[1], level[2], level[3], level[4], level[5], level[6], level[7]

@@ -162,15 +162,7 @@ def _next_buckets(buckets, vertices, threads):
 def _begin(control, arrays, source):
     """Reset the arrays, and put the source into the active list."""
     n = arrays.distance.size
-    control[phases.SOURCE], control[phases.QUEUE], control[phases.ACTIVE], control[phases.ROUND] = (
-        source,
-        0,
-        0,
-        0,
-    )
     share(control, arrays, _RESET, n, even_size(arrays, n, _LEAST_VERTICES))
-    arrays.counters[phases.OVERFLOW, 0] = 0
-    _empty_pool(arrays)
     arrays.distance[source] = 0
     arrays.listed[source] = phases.ON
     arrays.cursor[0, phases.KEPT] = push_item(arrays, phases.KEPT, arrays.active[1], 0, source, 0)
@@ -178,19 +170,11 @@ def _begin(control, arrays, source):
 
 
 @njit(inline="always")
-def _go_on(control, arrays, source, waiting, start):
+def _go_on(control, arrays, waiting, start):
     """Put vertices on the far pile that wait in another search, after `adopt`.
 
     Those of a distance below `start` are settled. A vertex may be in `waiting` twice.
     """
-    control[phases.SOURCE], control[phases.QUEUE], control[phases.ACTIVE], control[phases.ROUND] = (
-        source,
-        0,
-        0,
-        0,
-    )
-    arrays.counters[phases.OVERFLOW, 0] = 0
-    _empty_pool(arrays)
     at = phases.ZERO
     for v in waiting:
         if (
@@ -219,8 +203,12 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
 
     Returns the records filled; -1 if the type has 32 bits and a distance exceeds it.
     """
+    control[phases.SOURCE], control[phases.ROUND] = source, 0
+    control[phases.QUEUE] = control[phases.ACTIVE] = 0
+    arrays.counters[phases.OVERFLOW, 0] = 0
+    _empty_pool(arrays)
     if waiting.size:
-        _go_on(control, arrays, source, waiting, start)
+        _go_on(control, arrays, waiting, start)
     else:
         _begin(control, arrays, source)
     n, rows, buckets = arrays.distance.size, 0, _FIRST_BUCKETS
