@@ -44,7 +44,8 @@ from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import DeviceStay, VertexSet, bitmap_words
 from hetero_bfs.programs.migrating_run import HostStay
 from hetero_bfs.programs.result import ProgramResult
-from hetero_bfs.scheduling.program_decision import OTHER, lone_costs
+from hetero_bfs.scheduling import program_decision
+from hetero_bfs.scheduling.program_decision import OTHER, ProgramEstimates, lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 
@@ -216,8 +217,6 @@ def test_lists_that_stream(opencl_device):
 
 def expecting(**seconds: float):
     """Make up the seconds of an iteration on each place, and of an edge."""
-    from hetero_bfs.scheduling.program_decision import ProgramEstimates
-
     made_up = {
         place: lone_costs(
             [seconds[f"{place}_edge"], 1.0, 1.0, 0.0, 0.0, 0.0, seconds[f"{place}_iteration"]]
@@ -297,8 +296,6 @@ def test_a_migration_that_costs_more_than_it_saves_does_not_happen(opencl_device
 
 @pytest.mark.parametrize("pays", [False, True])
 def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
-    from hetero_bfs.scheduling.program_decision import ProgramEstimates
-
     edges = weighted(nasty("grid"))
     with runs_of(edges, opencl_device) as runs:
         with (
@@ -313,9 +310,13 @@ def test_both_is_tried_by_default_only_if_it_may_pay(opencl_device, pays):
 
 @pytest.mark.parametrize(("factor", "expected"), [(1e3, ["cpu"] * 6), (1e-3, ["cpu", "device"])])
 def test_a_trained_model_decides_whether_the_device_is_tried(
-    opencl_device, trained, factor, expected
+    opencl_device, trained, factor, expected, monkeypatch
 ):
-    """After one run on the host, whose iterations are those of a run on the device."""
+    """After one run on the host, whose iterations are those of a run on the device.
+
+    That run corrects the costs of the host. An iteration of this device costs only its edges.
+    """
+    monkeypatch.setitem(program_decision._ITERATION_SECONDS, "device", 0.0)
 
     def change(model):
         kinds = "any_one", "unweighted", "weighted"
