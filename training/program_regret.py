@@ -85,14 +85,16 @@ def regret_of_programs(
 def measure_program_regret(
     graphs: Iterable[StudyGraph], info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> pd.DataFrame:
-    """Return a row of family, graph and `COLUMNS` for each program and each other algorithm."""
-    graphs = list(graphs)
-    rows = [
-        {"family": graph.family, "graph": graph.name, **row}
-        for graph in graphs
-        for row in regret_of_programs(graph.make(), info, threads, rounds)
-    ]
-    rows += regret_of_algorithms(graphs, info, threads, rounds)
+    """Return a row of family, graph and `COLUMNS` for each program and each other algorithm.
+
+    A graph is measured before the next one is taken, so that a budget may end them.
+    """
+    rows: list[dict[str, Any]] = []
+    for graph in graphs:
+        named = {"family": graph.family, "graph": graph.name}
+        programs = regret_of_programs(graph.make(), info, threads, rounds)
+        rows += [{**named, **row} for row in programs]
+        rows += regret_of_algorithms([graph], info, threads, rounds)
     return pd.DataFrame(rows, columns=["family", "graph", *COLUMNS])
 
 

@@ -23,7 +23,7 @@ from hetero_bfs.programs.parameters import Parameters
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.speed_model import MESSAGE_KINDS, ProgramCosts, first_guess
-from hetero_bfs.training import regret
+from hetero_bfs.training import program_regret, regret
 from hetero_bfs.training.measured_runs import (
     MEASURED,
     fit_programs,
@@ -171,3 +171,23 @@ def test_places_of_schedules():
         place_of(one) for one in (("push", "pull"), ("device pull",), ("device pull", "pull"))
     ]
     assert places == ["cpu", "device", "both"]
+
+
+def test_the_regret_of_a_graph_is_measured_before_the_next_one_is_taken(monkeypatch):
+    """So that a budget can end them: it measures how long each graph takes."""
+    events = []
+
+    def graphs():
+        for name in ("first", "second"):
+            events.append(name)
+            yield StudyGraph("random", name, lambda: random_graph(10, 20, 1))
+
+    def measure(what, row):
+        return lambda *_, **__: events.append(what) or iter([row])
+
+    monkeypatch.setattr(program_regret, "regret_of_programs", measure("programs", {}))
+    monkeypatch.setattr(program_regret, "regret_of_algorithms", measure("algorithms", {}))
+    table = program_regret.measure_program_regret(graphs(), None, 1)
+    assert len(table) == 4
+    measured = ["programs", "algorithms"]
+    assert events == ["first", *measured, "second", *measured]
