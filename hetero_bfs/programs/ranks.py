@@ -130,9 +130,10 @@ class RankProgram(RankRun[RankProgramHost]):
         phases, host, all_active = self._phases, self.host, self.plan.all_active
         listed, active = phases.begin(host.struct, host.listed, host.sums)
         self._agree(active)
-        count, edges = self.graph.num_searched, self.graph.graph.num_stored_edges
-        host.due[:count] = np.arange(count)
-        senders, all_edges = self.graph.num_vertices, self._stored
+        if all_active:
+            count, edges = self.graph.num_searched, self.graph.graph.num_stored_edges
+            host.due[:count] = np.arange(count)
+            senders, all_edges = self.graph.num_vertices, self._stored
         end = -np.inf
         while len(traces) < limits.max_iterations:
             began = time.perf_counter()
