@@ -16,8 +16,9 @@ from simulated import constructed, joined
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
 from hetero_bfs.algorithms.bfs.check import validate
+from hetero_bfs.algorithms.bfs.device_memory import SearchMemory
 from hetero_bfs.algorithms.bfs.query import Query, check_query
-from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
+from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankExecutor
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, choose_rank_device, open_rank_device
 from hetero_bfs.devices.machine import default_tuning
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
@@ -117,6 +118,29 @@ def test_a_device_that_cannot_take_a_mask_ends_the_search_of_all(opencl_device):
 
     found = joined(run_ranks(2, run), edges)
     validate(edges, 0, found.parent).raise_if_invalid()
+
+
+@pytest.mark.parametrize("selector", ["auto", *SCHEDULES])
+def test_the_host_writes_shared_memory_only_while_it_is_mapped(opencl_device, selector):
+    """Else a device with its own cache of that memory reads old values."""
+    edges, info = nasty("Kronecker 10"), replace(opencl_device, unified_memory=True)
+    shared: list[SearchMemory] = []
+    make, start = SearchMemory.__init__, RankExecutor.start
+
+    def note_memory(memory, *args):
+        make(memory, *args)
+        shared.append(memory)
+
+    def start_if_mapped(host, *args, **more):
+        (memory,) = shared
+        assert memory._mappings
+        return start(host, *args, **more)
+
+    with (
+        mock.patch.object(SearchMemory, "__init__", note_memory),
+        mock.patch.object(RankExecutor, "start", start_if_mapped),
+    ):
+        search_on_devices(info, edges, sources_of(edges, 1)[:3], 1, selector)
 
 
 @pytest.mark.parametrize("selector", SCHEDULES)

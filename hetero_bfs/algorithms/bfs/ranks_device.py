@@ -145,7 +145,9 @@ class RankDevice:
     def clear(self) -> None:
         """Reset the arrays for a search; the host does not wait."""
         self._used = False
-        if not self._unified:
+        if self._unified:
+            self._executor.release()
+        else:
             self.device.fill(self._memory.parent, 0xFF)
             for bitmap in self._memory.visited:
                 self.device.fill(bitmap, 0)
@@ -312,6 +314,7 @@ class RankDevice:
         last = int(np.flatnonzero(graph.degree)[-1]) if graph.degree.any() else 0
         counts, nowhere = np.zeros(self._partition.ranks, np.int64), Seeds(np.empty(0, np.uint32))
         seconds = []
+        self._executor.release()
         for _ in range(_FLOOR_REPEATS):
             host.start(nowhere)
             frontier = Frontier(
