@@ -25,7 +25,7 @@ import json
 import sys
 import traceback
 sys.path.insert(0, {tests!r})
-from graphs import grid, late_hub, path, random_graph, two_hubs
+from graphs import clique_with_door, grid, late_hub, path, random_graph, two_hubs
 from dataclasses import replace
 from unittest import mock
 import hetero_bfs as hb
@@ -96,6 +96,7 @@ CASES = {
     "hubs over parts": ("two_hubs(130)", ["TG", "BG,TG"], [0, 266], {"max_alloc": 128}),
     "long lists": ("late_hub(400)", ["BG", "BGC", "TG"], [401], {"order": "given"}),
     "shared lists": ("late_hub(560)", ["BG", "BGC", "TG,BG"], [561], {"order": "given"}),
+    "read in vain": ("clique_with_door(120, 20)", ["BG"], [120], {"order": "given"}),
     "path": ("path(40)", ["TG,BG,TG,BGC"], [3], {}),
     "rounds": (
         "grid(14, 18)",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graphs import complete, hubs_beside_core, late_hub
+from graphs import clique_with_door, complete, edge_list, hubs_beside_core, late_hub
 from oracle import check_search, engine_on
 
 from hetero_bfs.algorithms.bfs.device_program import SearchProgram
@@ -77,6 +77,23 @@ def test_only_lists_beyond_the_limit_are_left(opencl_device, shared_steps, leave
 @pytest.mark.parametrize("order", ["degree", "given"])
 def test_all_lists_are_long(opencl_device, shared_steps, order):
     search(opencl_device, complete(300), order, [0, 150, 299])
+    assert left_some(opencl_device, shared_steps)
+
+
+@pytest.mark.parametrize("door", [3, 20, 60])
+@pytest.mark.parametrize("order", ["degree", "given"])
+def test_most_lists_of_a_tile_read_in_vain(opencl_device, shared_steps, order, door):
+    """Later rounds of its survivors read few edges, and miss parents that the rest finds."""
+    search(opencl_device, clique_with_door(300, door), order, [300, 0])
+    assert left_some(opencl_device, shared_steps)
+
+
+@pytest.mark.parametrize("order", ["degree", "given"])
+def test_a_component_that_is_not_reached(opencl_device, shared_steps, order):
+    """All its lists are read at each bottom-up level, in vain."""
+    two = complete(300)
+    pairs = np.concatenate([np.column_stack([two.src, two.dst]) + first for first in (0, 300)])
+    search(opencl_device, edge_list(pairs, 600), order, [0, 599])
     assert left_some(opencl_device, shared_steps)
 
 

@@ -58,6 +58,14 @@ def late_hub(leaves: int) -> EdgeList:
     return edge_list([(0, i) for i in range(1, leaves + 1)] + [(leaves, leaves + 1)], leaves + 2)
 
 
+def clique_with_door(size: int, door: int) -> EdgeList:
+    """A clique of which the second half knows vertex `door`, the last vertex's only neighbour."""
+    inside = [v for v in range(size) if v != door]
+    pairs = [(u, v) for i, u in enumerate(inside) for v in inside[:i]]
+    pairs += [(door, v) for v in inside if v >= size // 2]
+    return edge_list([*pairs, (door, size)], size + 1)
+
+
 def hubs_beside_core(leaves: int, hubs: int = 3) -> EdgeList:
     """Hubs with that many leaves each, beside a Kronecker core that the last leaf of each leads to.
 

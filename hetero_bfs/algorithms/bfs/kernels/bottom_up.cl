@@ -4,10 +4,11 @@
  * A work-group gets whole words of the bitmap, so no other work-group writes to them. A tile has
  * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
  * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
- * are read, each by a work-item up to a limit of edges. That is LONG_LIST, or SHORT_LIST if few
- * edges lead to a visited vertex. If at most one vertex in SPARSE_SHARE is unvisited, the level is
- * sparse: each work-item takes a word and reads the lists of its vertices, except lists longer than
- * LONG_LIST.
+ * are read in rounds, each by a work-item up to a limit of edges (`own_edges` in steps.cl). Once
+ * most lists of a tile's earlier rounds have reached the limit in vain, the limit is FEW. So a tile
+ * of a component that the search does not reach takes little time. If at most one vertex in
+ * SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a word and reads the lists
+ * of its vertices, except lists longer than the limit.
  *
  * The rests of long lists wait until the end of the tile. If they are little work, the whole
  * work-group reads one after the other. Otherwise it leaves them: it adds them to a common queue,
@@ -16,6 +17,7 @@
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
 #define LONG_LIST 512
+#define FEW 4 /* edges */
 #define LIST_WORK (2 * GROUP) /* the barriers of `pull_long`, as a number of edges */
 #define FRESH 1u /* outcomes of pull_first */
 #define LEFT 2u
@@ -178,11 +180,11 @@ static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool
                            uint cached, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0), todo = mine->num_survivors;
-    const uint read = sparse ? 0 : 1 + limit;
     __global const uint *visited = step->visited;
     OFFSET begin, end;
     for (uint round = 0; round < todo; round += GROUP) {
         const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
+        limit = 2 * mine->num_long > round ? FEW : limit;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i != NO_VERTEX) {
             find_list(i, tile, sparse, graph, mine, &begin, &end);
@@ -194,8 +196,9 @@ static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool
             else if (stop < end)
                 wait_long(i, end - stop, mine); /* slots below `round` are free */
         }
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint read = sparse ? 0 : 1 + limit; /* the least limit; some edges are read again */
     const uint todo_long = min(mine->num_long, (uint)TILE_VERTICES);
     const bool leaves = mine->long_work > MOST_OWN_WORK;
     if (leaves)
@@ -286,7 +289,7 @@ static void pull_left(__local BottomUp *mine)
 /* Look for a visited neighbour of each vertex in a word of a sparse tile, by one work-item.
  * Vertices with long lists wait, if there is room. */
 static void pull_word(const Step *step, const Graph *graph, uint tile, uint unvisited,
-                      __local BottomUp *mine)
+                      uint limit, __local BottomUp *mine)
 {
     const uint lid = get_local_id(0);
     for (uint rest = unvisited; rest; rest &= rest - 1) {
@@ -294,7 +297,7 @@ static void pull_word(const Step *step, const Graph *graph, uint tile, uint unvi
         uint match = NO_VERTEX;
         OFFSET begin, end;
         find_list(i, tile, true, graph, mine, &begin, &end);
-        if (end - begin > LONG_LIST && wait_long(i, end - begin, mine))
+        if (end - begin > limit && wait_long(i, end - begin, mine))
             end = begin;
         for (; begin < end && match == NO_VERTEX; begin += 4)
             match = pull_four(graph, begin, end - 1, 1, step->visited);
@@ -329,7 +332,7 @@ static ulong pull_tile(const Step *step, const Graph *graph, uint tile, bool spa
         mine->num_survivors = mine->num_long = mine->long_work = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (sparse)
-        pull_word(step, graph, tile, ~seen, mine);
+        pull_word(step, graph, tile, ~seen, limit, mine);
     else
         pull_first(graph, tile, visited, step->parent, cached, mine);
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -62,6 +62,10 @@ from hetero_bfs.support.parallel import call_at
 CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
 
+_WORD_CHUNKS_PER_THREAD = 64
+"""There are more chunks of the bitmap, since their work differs: if the search does not reach a
+component, bottom-up reads all its lists, and those of its hubs are close together."""
+
 _MIN_CHUNK_WORDS = 32
 _PART_EDGES = schema.LEAST_SHARED_EDGES // 2  # minimum in a chunk
 # Largest mean degree of the vertices in a full `unvisited_list`, which one thread scans.
@@ -124,7 +128,7 @@ def share(control, arrays, state, task, size, chunks):
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
     threads = arrays.threads
-    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
+    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * _WORD_CHUNKS_PER_THREAD)
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
 

@@ -282,18 +282,27 @@ static void run_push(bool due, uint group, uint groups, const Graph *graph,
              due ? (OFFSET)mine->state[FRONTIER_EDGES] : 0, &mine->level.top_down);
 }
 
-/* A bottom-up level. If an edge in SHORT_LIST leads to the frontier, a work-item probably finds a
- * parent soon. */
+/* The most edges of a list that a work-item reads by itself at a bottom-up level. Of the edges of
+ * unvisited vertices, about one in unvisited / frontier leads to the frontier. A list that has none
+ * among four times as many edges probably has none at all. Where even the first SHORT_LIST edges
+ * probably have none, a work-item reads only these. */
+static uint own_edges(ulong frontier, ulong unvisited)
+{
+    if (unvisited > frontier * SHORT_LIST)
+        return SHORT_LIST;
+    const float enough = 4 * (float)unvisited / (float)max(frontier, (ulong)1);
+    return clamp((uint)enough, (uint)SHORT_LIST, (uint)LONG_LIST);
+}
+
 static void run_pull(bool due, uint group, uint groups, const Graph *graph,
                      const Arrays *arrays, __local Shared *mine)
 {
     __local const ulong *state = mine->state;
     const Step step = step_of(group, groups, arrays, mine);
     const bool has_cache = mine->policy[VARIANT(due ? (uint)state[CHOSEN] : 0)] != 0;
-    const bool finds = state[UNVISITED_EDGES] <= state[FRONTIER_EDGES] * SHORT_LIST;
     bottom_up(&step, graph, due ? graph->words : 0, state[UNVISITED_VERTICES],
-              finds ? LONG_LIST : SHORT_LIST, has_cache ? CACHED_WORDS : 0,
-              &mine->level.bottom_up);
+              own_edges(state[FRONTIER_EDGES], state[UNVISITED_EDGES]),
+              has_cache ? CACHED_WORDS : 0, &mine->level.bottom_up);
 }
 
 /* The lists that a bottom-up level left. They are not in `run_pull`, since they took registers from
