@@ -3,8 +3,9 @@
 There are four rules:
 
 - FIXED takes the candidates of a schedule in order, the last one for all later levels.
-- DIRECTION is Beamer's (2012): bottom-up once the frontier's edges exceed 1 / alpha of the
-  unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
+- DIRECTION is Beamer's (2012): bottom-up once the frontier grows and its edges exceed 1 / alpha of
+  the unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
+  At the end of a tail few edges are unvisited, but the frontier does not grow.
 - SPEEDS is Zhang et al.'s (2018): bottom-up at each level whose frontier's edges exceed 1 / alpha
   of the unvisited ones. Alpha comes from measured speeds (`ZhangSelector`).
 - MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the
@@ -45,6 +46,7 @@ from hetero_bfs.scheduling.schema import (
     LEVEL,
     PLACE,
     PREDICTED,
+    PREVIOUS_EDGES,
     QUEUE,
     RECORD_STATE,
     REPRESENTATION,
@@ -231,6 +233,8 @@ def choose_direction(alpha, beta, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up."""
     if _was_bottom_up(state):
         return 0 if state[FRONTIER_VERTICES] * beta < num_vertices else 1
+    if state[FRONTIER_EDGES] <= state[PREVIOUS_EDGES]:
+        return 0
     return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
 
 

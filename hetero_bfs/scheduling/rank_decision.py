@@ -210,6 +210,7 @@ class RankDecision:
         self._raw = np.zeros(NUM_PREDICTED)
         self._on_device = np.zeros(2, np.bool_)
         self._reduced = np.zeros(NUM_REDUCED)
+        self._edges_before = 0.0
         self._schedule: list[Strategy] | None = None
         if selector.startswith("fixed:"):
             self._schedule = [strategy_named(name) for name in schedule_names(selector)]
@@ -217,6 +218,7 @@ class RankDecision:
     def agree(self, state: npt.NDArray[np.float64]) -> bool:
         """Predict, and reduce over all ranks; return false if the search is over."""
         reduced = self._reduced
+        self._edges_before = float(reduced[EDGES])
         predict(
             state,
             self._weights,
@@ -258,7 +260,9 @@ class RankDecision:
         if before == "bottom-up":
             stays = reduced[VERTICES] * BETA >= self._num_vertices
             return "bottom-up" if stays else "top-down"
-        return "bottom-up" if reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT] else "top-down"
+        grows = reduced[EDGES] > self._edges_before
+        rises = grows and reduced[EDGES] * ALPHA > reduced[UNVISITED_LEFT]
+        return "bottom-up" if rises else "top-down"
 
     def _scheduled(self, level: int) -> Strategy:
         assert self._schedule is not None

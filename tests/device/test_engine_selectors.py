@@ -98,7 +98,7 @@ def test_beamers_rule_as_the_levels_show_it(place, name):
             for trace in check_search(engine, edges, source).traces:
                 f = trace.features
                 if direction == "top-down":
-                    if f.frontier_edges > f.unvisited_edges / 15:
+                    if f.growth > 1 and f.frontier_edges > f.unvisited_edges / 15:
                         direction = "bottom-up"
                 elif f.frontier_vertices < f.num_vertices / 18:
                     direction = "top-down"

@@ -42,7 +42,7 @@ START = LevelFeatures(
     unvisited_edges=19_990,
     num_vertices=1000,
     num_edges=20_000,
-    growth=0.5,
+    growth=2.0,
     device_kind=None,
     representation="queue",
 )
@@ -85,16 +85,26 @@ LEVELS = [
     (500, 9000, 9000),  # up
     (56, 100, 90_000),  # 1008 >= 1000: up still
     (55, 100, 90_000),  # 990 < 1000: down
-    (1, 1, 0),  # 15 > 0: up
+    (1, 1, 0),  # 15 > 0, but the frontier shrinks: down
+    (1, 1, 0),  # it does not grow: down
+    (1, 2, 0),  # 30 > 0: up
 ]
 
 
-DIRECTIONS = "DDUDUUDU"
+DIRECTIONS = "DDUDUUDDDU"
 
 
 def beamer_levels():
+    before = [5, *(edges for _, edges, _ in LEVELS)]
     return [
-        replace(START, level=i, frontier_vertices=v, frontier_edges=e, unvisited_edges=u)
+        replace(
+            START,
+            level=i,
+            frontier_vertices=v,
+            frontier_edges=e,
+            unvisited_edges=u,
+            growth=e / before[i],
+        )
         for i, (v, e, u) in enumerate(LEVELS)
     ]
 

@@ -30,6 +30,7 @@ def some_levels(seed: int):
             frontier_vertices=vertices,
             frontier_edges=frontier,
             unvisited_edges=unvisited,
+            growth=chance.choice((0.5, 1.0, 2.0, 20.0)),
         )
 
 
@@ -40,7 +41,7 @@ def by_beamers_rule(levels, top_down: str, bottom_up: str) -> list[str]:
         if going_up:
             going_up = level.frontier_vertices >= VERTICES / 18
         else:
-            going_up = level.frontier_edges > level.unvisited_edges / 15
+            going_up = level.growth > 1 and level.frontier_edges > level.unvisited_edges / 15
         chosen.append(bottom_up if going_up else top_down)
     return chosen
 

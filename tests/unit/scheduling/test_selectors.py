@@ -82,8 +82,8 @@ def test_unknown_names(wanted):
         assert name in str(caught.value)
 
 
-# Beamer's rule. Bottom-up once 15 x frontier edges > unvisited edges, top-down again once
-# 18 x frontier vertices < vertices.
+# Beamer's rule. Bottom-up once the frontier grows and 15 x its edges > unvisited edges, top-down
+# again once 18 x frontier vertices < vertices.
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ def test_beamers_rule_and_where_it_runs(wanted, device, down, up):
     after_bottom_up = choose(selector, replace(START, representation="bitmap"))
     assert after_bottom_up.reason == "frontier < vertices / 18"
     assert choose(selector, START).reason == "its edges <= unvisited edges / 15"
+    assert choose(selector, replace(START, growth=1.0)).reason == "the frontier does not grow"
 
 
 def test_the_direction_stays_between_the_thresholds():
