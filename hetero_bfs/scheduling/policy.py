@@ -3,9 +3,10 @@
 There are four rules:
 
 - FIXED takes the candidates of a schedule in order, the last one for all later levels.
-- DIRECTION is Beamer's (2012): bottom-up once the frontier grows and its edges exceed 1 / alpha of
-  the unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
-  At the end of a tail few edges are unvisited, but the frontier does not grow.
+- DIRECTION is Beamer's (2012): bottom-up once the frontier's edges are more than at the last level
+  and exceed 1 / alpha of the unvisited ones, top-down again once the frontier has fewer than
+  1 / beta of the vertices. At the end of a tail few edges are unvisited, but the frontier does not
+  grow. The paper also asks that it shrinks before the return.
 - SPEEDS is Zhang et al.'s (2018): bottom-up at each level whose frontier's edges exceed 1 / alpha
   of the unvisited ones. Alpha comes from measured speeds (`ZhangSelector`).
 - MODEL takes the candidate of least predicted seconds. With `caution`, early in a search on the

@@ -293,8 +293,8 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
             stays_queue = _leaves_queue(policy, num_vertices, before, first)
             grows = state[schema.FRONTIER_EDGES] > state[schema.PREVIOUS_EDGES]
             for a in range(alphas.size):
-                share = state[schema.FRONTIER_EDGES] * alphas[a]
-                rises = grows and share > state[schema.UNVISITED_EDGES]
+                scaled = state[schema.FRONTIER_EDGES] * alphas[a]
+                rises = grows and scaled > state[schema.UNVISITED_EDGES]
                 for b in range(betas.size):
                     was = bottom_up[p, a, b]
                     stays = state[schema.FRONTIER_VERTICES] * betas[b] >= num_vertices

@@ -200,8 +200,8 @@ class FixedSelector(Selector):
 class DirectionSelector(Selector):
     """Beamer's rule (2012) for the direction; each direction always runs on the same device.
 
-    Bottom-up once the frontier's edges exceed 1 / alpha of the unvisited ones, top-down again once
-    the frontier has fewer than 1 / beta of the vertices.
+    Bottom-up once the frontier's edges are more than at the last level and exceed 1 / alpha of the
+    unvisited ones, top-down again once the frontier has fewer than 1 / beta of the vertices.
     """
 
     def __init__(

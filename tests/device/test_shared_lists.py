@@ -88,6 +88,12 @@ def test_most_lists_of_a_tile_read_in_vain(opencl_device, shared_steps, order, d
     assert left_some(opencl_device, shared_steps)
 
 
+def test_the_same_where_a_work_group_reads_the_rest_by_itself(opencl_device, monkeypatch):
+    options = {"TEAM": 32, "SHORT_LIST": LIMIT, "MOST_OWN_WORK": 1 << 30}
+    monkeypatch.setattr(SearchProgram, "_sharing_options", lambda _: options)
+    search(opencl_device, clique_with_door(300, 20), "given", [300, 0])
+
+
 @pytest.mark.parametrize("order", ["degree", "given"])
 def test_a_component_that_is_not_reached(opencl_device, shared_steps, order):
     """All its lists are read at each bottom-up level, in vain."""

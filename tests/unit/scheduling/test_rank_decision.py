@@ -77,3 +77,14 @@ def test_without_correction_nothing_is_learned_and_no_move_is_a_trial(decision):
         made.learn_start(1.0, 1)
     assert made.factors.tolist() == [1.0] * 4
     assert not made.begins_on_device()
+
+
+def test_by_beamers_rule_bottom_up_begins_only_while_the_frontier_grows():
+    costs = ExchangeCosts(dense=1e-4, latency=2e-5, per_byte=1e-10)
+    made = RankDecision(lambda numbers: None, "alpha-beta", 0.5, 1 << 10, costs)
+    chosen = []
+    for level, edges in enumerate([8.0, 7.0, 7.0, 9.0]):
+        few = {schema.FRONTIER_EDGES: edges, schema.UNVISITED_EDGES: 10.0}
+        assert made.agree(state_of(LARGE | few | {schema.PLACE: schema.HOST}))
+        chosen.append(made.choose(level, "top-down"))
+    assert chosen == ["top-down", "top-down", "top-down", "bottom-up"]

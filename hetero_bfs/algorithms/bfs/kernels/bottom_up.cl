@@ -5,8 +5,8 @@
  * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
  * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
  * are read in rounds, each by a work-item up to a limit of edges (`own_edges` in steps.cl). Once
- * most lists of a tile's earlier rounds have reached the limit in vain, the limit is FEW. So a tile
- * of a component that the search does not reach takes little time. If at most one vertex in
+ * most lists of a tile's earlier rounds had no parent within the limit, the limit is FEW. So a tile
+ * that the search reaches late, or never, takes little time. If at most one vertex in
  * SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a word and reads the lists
  * of its vertices, except lists longer than the limit.
  *
@@ -184,7 +184,7 @@ static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool
     OFFSET begin, end;
     for (uint round = 0; round < todo; round += GROUP) {
         const uint i = round + lid < todo ? mine->survivors[round + lid] : NO_VERTEX;
-        limit = 2 * mine->num_long > round ? FEW : limit;
+        limit = 2 * mine->num_long > round ? min(limit, (uint)FEW) : limit;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i != NO_VERTEX) {
             find_list(i, tile, sparse, graph, mine, &begin, &end);
@@ -194,7 +194,7 @@ static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool
             if (match != NO_VERTEX)
                 found(i, tile, match, step->parent, mine);
             else if (stop < end)
-                wait_long(i, end - stop, mine); /* slots below `round` are free */
+                wait_long(i, end - stop, mine); /* earlier slots are free */
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }

@@ -62,9 +62,9 @@ from hetero_bfs.support.parallel import call_at
 CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
 
-_WORD_CHUNKS_PER_THREAD = 64
-"""There are more chunks of the bitmap, since their work differs: if the search does not reach a
-component, bottom-up reads all its lists, and those of its hubs are close together."""
+_BOTTOM_UP_CHUNKS_PER_THREAD = 64
+"""Bottom-up has more chunks, since their work differs: it reads all lists of a part of the graph
+that the search reaches late, or never, and the lists of that part's hubs are close together."""
 
 _MIN_CHUNK_WORDS = 32
 _PART_EDGES = schema.LEAST_SHARED_EDGES // 2  # minimum in a chunk
@@ -127,8 +127,8 @@ def share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    threads = arrays.threads
-    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, threads * _WORD_CHUNKS_PER_THREAD)
+    per_thread = _BOTTOM_UP_CHUNKS_PER_THREAD if task == job.BOTTOM_UP else CHUNKS_PER_THREAD
+    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, arrays.threads * per_thread)
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
 

@@ -284,8 +284,8 @@ static void run_push(bool due, uint group, uint groups, const Graph *graph,
 
 /* The most edges of a list that a work-item reads by itself at a bottom-up level. Of the edges of
  * unvisited vertices, about one in unvisited / frontier leads to the frontier. A list that has none
- * among four times as many edges probably has none at all. Where even the first SHORT_LIST edges
- * probably have none, a work-item reads only these. */
+ * among four times as many edges probably has none at all. If fewer than one edge in SHORT_LIST
+ * leads there, a work-item reads SHORT_LIST edges, and the work-groups share the rest. */
 static uint own_edges(ulong frontier, ulong unvisited)
 {
     if (unvisited > frontier * SHORT_LIST)
