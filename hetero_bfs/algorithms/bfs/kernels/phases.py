@@ -62,11 +62,8 @@ from hetero_bfs.support.parallel import call_at
 CHUNKS_PER_THREAD = 8
 """Chunks of a phase per thread. A thread that finishes early takes chunks of others."""
 
-_BOTTOM_UP_CHUNKS_PER_THREAD = 64
-"""Bottom-up has more chunks, since their work differs: it reads all lists of a part of the graph
-that the search reaches late, or never, and the lists of that part's hubs are close together."""
-
 _MIN_CHUNK_WORDS = 32
+_SMALLER_CHUNK_WORDS = 64  # mean of the chunks of a bottom-up level by many threads
 _PART_EDGES = schema.LEAST_SHARED_EDGES // 2  # minimum in a chunk
 # Largest mean degree of the vertices in a full `unvisited_list`, which one thread scans.
 _UNVISITED_LIST_DEGREE = 16
@@ -127,8 +124,12 @@ def share(control, arrays, state, task, size, chunks):
 
 @kernel(counted=False, inner=True)
 def share_words(control, arrays, state, task):
-    per_thread = _BOTTOM_UP_CHUNKS_PER_THREAD if task == job.BOTTOM_UP else CHUNKS_PER_THREAD
-    chunks = min(arrays.written.size // _MIN_CHUNK_WORDS, arrays.threads * per_thread)
+    threads, words = arrays.threads, arrays.written.size
+    chunks = min(words // _MIN_CHUNK_WORDS, threads * CHUNKS_PER_THREAD)
+    if task == job.BOTTOM_UP:
+        # It reads all lists of a part of the graph that the search reaches late, or never. The
+        # lists of that part's hubs are close together, and many threads would wait for one.
+        chunks = max(chunks, min(words // _SMALLER_CHUNK_WORDS, 4 * threads * threads))
     return share(control, arrays, state, task, 0, max(chunks, 1))
 
 
