@@ -33,7 +33,14 @@ from hetero_bfs.scheduling.policy import (
     is_near,
     steps_of,
 )
-from hetero_bfs.scheduling.schema import DEVICE, HOST, is_dense_push, size_of, was_bottom_up
+from hetero_bfs.scheduling.schema import (
+    DEVICE,
+    HOST,
+    grows,
+    is_dense_push,
+    size_of,
+    was_bottom_up,
+)
 
 _PACKED_NUMBERS = (
     "RULE",
@@ -66,7 +73,8 @@ OPENCL = {
 """Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, found_share, unsteadiness, expectations, fill_columns),
+    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness, expectations),
+    fill_columns,
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}

@@ -47,7 +47,6 @@ from hetero_bfs.scheduling.schema import (
     LEVEL,
     PLACE,
     PREDICTED,
-    PREVIOUS_EDGES,
     QUEUE,
     RECORD_STATE,
     REPRESENTATION,
@@ -58,6 +57,7 @@ from hetero_bfs.scheduling.schema import (
     UNVISITED_EDGES,
     UNVISITED_VERTICES,
     WITHIN,
+    grows,
     has_queue,
     row_of,
     was_bottom_up,
@@ -162,6 +162,7 @@ def fixed_policy(schedule: Sequence[int], candidates: Sequence[Strategy]) -> Pol
 _row_of = njit(inline="always")(row_of)
 _has_queue = njit(inline="always")(has_queue)
 _was_bottom_up = njit(inline="always")(was_bottom_up)
+_grows = njit(inline="always")(grows)
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -234,9 +235,8 @@ def choose_direction(alpha, beta, num_vertices, state):
     """Return 0 for top-down, 1 for bottom-up."""
     if _was_bottom_up(state):
         return 0 if state[FRONTIER_VERTICES] * beta < num_vertices else 1
-    if state[FRONTIER_EDGES] <= state[PREVIOUS_EDGES]:
-        return 0
-    return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
+    rises = _grows(state) and state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES]
+    return 1 if rises else 0
 
 
 @njit(inline="always")

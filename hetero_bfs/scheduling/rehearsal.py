@@ -115,6 +115,7 @@ def _check_columns(search: npt.NDArray[np.float64]) -> None:
 
 
 _has_queue = njit(inline="always")(has_queue)
+_grows = njit(inline="always")(schema.grows)
 
 
 @njit(inline="always")
@@ -291,10 +292,10 @@ def _add_up(policy, num_vertices, reference, pairs, alphas, betas, bottom_up, co
             up = state[COUNT] * dot(weights[second], columns)
             up += transition_seconds(policy, columns, kind, True, second)  # the same from a bitmap
             stays_queue = _leaves_queue(policy, num_vertices, before, first)
-            grows = state[schema.FRONTIER_EDGES] > state[schema.PREVIOUS_EDGES]
+            may_rise = _grows(state)
             for a in range(alphas.size):
                 scaled = state[schema.FRONTIER_EDGES] * alphas[a]
-                rises = grows and scaled > state[schema.UNVISITED_EDGES]
+                rises = may_rise and scaled > state[schema.UNVISITED_EDGES]
                 for b in range(betas.size):
                     was = bottom_up[p, a, b]
                     stays = state[schema.FRONTIER_VERTICES] * betas[b] >= num_vertices

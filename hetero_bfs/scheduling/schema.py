@@ -150,6 +150,11 @@ def was_bottom_up(state: StateArray) -> bool:
     return bool(state[REPRESENTATION] == BITMAP or state[REPRESENTATION] == BOTTOM_UP_QUEUE)
 
 
+def grows(state: StateArray) -> bool:
+    """Tell whether the frontier has more edges than the one before. Plain Python, also compiled."""
+    return bool(state[FRONTIER_EDGES] > state[PREVIOUS_EDGES])
+
+
 def is_dense_push(num_vertices: float, frontier_edges: float, unvisited_vertices: float) -> bool:
     """Tell whether top-down on the host is a dense push, which claims no vertices (level_loop.py).
 

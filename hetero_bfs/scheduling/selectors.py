@@ -226,7 +226,7 @@ def direction_reason(record: npt.NDArray[np.float64], bottom_up: bool, policy: P
     if policy.alpha == 0:
         return "always top-down"
     if not schema.was_bottom_up(record):
-        if record[schema.FRONTIER_EDGES] <= record[schema.PREVIOUS_EDGES]:
+        if not schema.grows(record):
             return "the frontier does not grow"
         return f"its edges {'>' if bottom_up else '<='} unvisited edges / {policy.alpha:.3g}"
     if policy.beta > NEVER_BACK:

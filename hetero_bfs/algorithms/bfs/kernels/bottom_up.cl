@@ -4,7 +4,7 @@
  * A work-group gets whole words of the bitmap, so no other work-group writes to them. A tile has
  * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
  * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
- * are read in rounds, each by a work-item up to a limit of edges (`own_edges` in steps.cl). Once
+ * are read in rounds, each by a work-item up to a limit of edges (`own_edges`). Once
  * most lists of a tile's earlier rounds had no parent within the limit, the limit is FEW. So a tile
  * that the search reaches late, or never, takes little time. If at most one vertex in
  * SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a word and reads the lists
@@ -39,6 +39,18 @@ typedef struct {
     volatile uint long_parent;
     uint cache[CACHED_WORDS];
 } BottomUp;
+
+/* The most edges of a list that a work-item reads by itself at a bottom-up level. Of the edges of
+ * unvisited vertices, about one in unvisited / frontier leads to the frontier. A list that has none
+ * among four times as many edges probably has none at all. If fewer than one edge in SHORT_LIST
+ * leads there, a work-item reads SHORT_LIST edges, and the work-groups share the rest. */
+static uint own_edges(ulong frontier, ulong unvisited)
+{
+    if (unvisited > frontier * SHORT_LIST)
+        return SHORT_LIST;
+    const float enough = 4 * (float)unvisited / (float)max(frontier, (ulong)1);
+    return clamp((uint)enough, (uint)SHORT_LIST, (uint)LONG_LIST);
+}
 
 /* A word of the bitmap of the vertices that may be parents: visited and not masked. */
 #ifdef MASKED

@@ -282,18 +282,6 @@ static void run_push(bool due, uint group, uint groups, const Graph *graph,
              due ? (OFFSET)mine->state[FRONTIER_EDGES] : 0, &mine->level.top_down);
 }
 
-/* The most edges of a list that a work-item reads by itself at a bottom-up level. Of the edges of
- * unvisited vertices, about one in unvisited / frontier leads to the frontier. A list that has none
- * among four times as many edges probably has none at all. If fewer than one edge in SHORT_LIST
- * leads there, a work-item reads SHORT_LIST edges, and the work-groups share the rest. */
-static uint own_edges(ulong frontier, ulong unvisited)
-{
-    if (unvisited > frontier * SHORT_LIST)
-        return SHORT_LIST;
-    const float enough = 4 * (float)unvisited / (float)max(frontier, (ulong)1);
-    return clamp((uint)enough, (uint)SHORT_LIST, (uint)LONG_LIST);
-}
-
 static void run_pull(bool due, uint group, uint groups, const Graph *graph,
                      const Arrays *arrays, __local Shared *mine)
 {
