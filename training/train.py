@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from hetero_bfs.devices.machine import (
 )
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.generators.families import study_graphs
+from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
 from hetero_bfs.options import EngineOptions, device_settings
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
@@ -63,10 +64,14 @@ from hetero_bfs.training.tune import borrowed_tuning, plan_for, tune
 QUICK_SECONDS = 105.0
 """Seconds of a quick training by default."""
 
-_SHARES = {"tuning": 0.15, "graphs": 0.55, "programs": 0.1, "regret": 0.15, "program_regret": 0.05}
+_SHARES = {"tuning": 0.15, "graphs": 0.55, "programs": 0.1}
+_REGRET_SHARES = {"regret": 0.15, "program_regret": 0.05}
 _REGRET_SOURCES = 2
 _PROGRAM_SCALE = 14
 """Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
+
+_LEAST_GRAPHS = 5
+"""Costs of programs and algorithms are not fitted to fewer graphs: each has up to six numbers."""
 
 
 def run_training(
@@ -89,7 +94,6 @@ def run_training(
         command += f" --budget {budget_seconds:g}"
     elif quick:
         budget_seconds = QUICK_SECONDS
-    budget = Budget(budget_seconds, **_SHARES)
     plan = QUICK_PLAN if quick else PAPER_PLAN
     info = training_device(engine)
     name = machine_slug(info)
@@ -99,6 +103,7 @@ def run_training(
 
     growing = samples_path.with_suffix(".partial.csv")
     found = folder.resolve() == user_models_folder().resolve()  # whether commands find the model
+    budget = Budget(budget_seconds, **_SHARES, **(_REGRET_SHARES if found else {}))
     done = _begin(plan, growing)
     if not found:
         _note_that_no_regret_is_measured()
@@ -137,14 +142,32 @@ def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> Non
 
 def _train_whole_runs(
     plan: Plan, info: DeviceInfo | None, budget: Budget
+) -> tuple[CostTable | None, RunTable | None]:
+    """None if there was no time to measure enough graphs."""
+    threads = numba.get_num_threads()
+    _measure_whole_runs(named_graph("kronecker8"), info, threads)  # compiles, tests the driver
+    graphs, what = graphs_for(info, plan.program_scales), "measuring programs and algorithms"
+    measured = [
+        _measure_whole_runs(graph, info, threads)
+        for graph in budget.within("programs", graphs, what, len(graphs))
+    ]
+    if len(measured) < _LEAST_GRAPHS:
+        announce(f"{what}: too few graphs to fit costs; first runs rely on rougher ones")
+        return None, None
+    return _fit_whole_runs(measured)
+
+
+def _measure_whole_runs(
+    graph: StudyGraph, info: DeviceInfo | None, threads: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return measure_programs([graph], info, threads), measure_algorithms([graph], info, threads)
+
+
+def _fit_whole_runs(
+    measured: Sequence[tuple[pd.DataFrame, pd.DataFrame]],
 ) -> tuple[CostTable, RunTable]:
-    graphs, threads = graphs_for(info, plan.program_scales), numba.get_num_threads()
-    programs, algorithms = [], []
-    what = "measuring programs and algorithms"
-    for graph in budget.within("programs", graphs, what, len(graphs)):
-        programs.append(measure_programs([graph], info, threads))
-        algorithms.append(measure_algorithms([graph], info, threads))
-    return fit_programs(pd.concat(programs)), fit_algorithms(pd.concat(algorithms))
+    programs, algorithms = (pd.concat(tables) for tables in zip(*measured, strict=True))
+    return fit_programs(programs), fit_algorithms(algorithms)
 
 
 def about_model(info: DeviceInfo | None, command: str, samples: pd.DataFrame) -> dict[str, Any]:
@@ -270,10 +293,11 @@ def _tuning_path(samples_path: Path) -> Path:
 
 
 def _tune(info: DeviceInfo, quick: bool, budget: Budget) -> Tuning:
+    start = borrowed_tuning(similar_model(info), info)
     if quick:
-        return borrowed_tuning(similar_model(info), info)
+        return start
     plan = plan_for(info)
-    steps = budget.within("tuning", tune(info, plan), "tuning the kernels", plan.steps)
+    steps = budget.within("tuning", tune(info, plan, start), "tuning the kernels", plan.steps)
     *_, best = steps
     return best
 

@@ -1,8 +1,9 @@
 """Finds the best tuning of a device's kernels by measurement (devices/machine.py).
 
-One setting after another is varied, with the best values so far of all others. Whole searches of
-Kronecker graphs alternate between the old and the new value. The product over graphs of the ratios
-of their median seconds decides. Small graphs have their own settings.
+It starts from another machine's tuning, or from a default. One setting after another is varied,
+with the best values so far of all others. Whole searches of Kronecker graphs alternate between the
+old and the new value. The product over graphs of the ratios of their median seconds decides. Small
+graphs have their own settings.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ GPU_PLAN = TuningPlan(
     (18, 20),
     (
         ("registers", (48, 64, 80)),
-        ("vertices_per_item", (8,)),
-        ("edges_per_item", (2,)),
-        ("group_size", (512,)),
+        ("vertices_per_item", (8, 16)),
+        ("edges_per_item", (2, 4)),
+        ("group_size", (256, 512)),
         ("registers", (64, 80)),
     ),
 )
-PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 4)),))
+PROCESSOR_PLAN = TuningPlan((16,), (), (("groups_per_unit", (1, 2, 4)),))
 
 
 def plan_for(info: DeviceInfo) -> TuningPlan:
@@ -69,13 +70,15 @@ def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
     return default_tuning(info.type).fitting(info)
 
 
-def tune(info: DeviceInfo, plan: TuningPlan) -> Iterator[Tuning]:
-    large = default_tuning(info.type).fitting(info)
-    for tuning in _descend(info, plan.scales, large, plan):
-        large = tuning
-        yield large
-    for small in _descend(info, plan.small_scales, large, plan) if plan.small_scales else ():
-        yield large if small == large else replace(large, small=small)
+def tune(info: DeviceInfo, plan: TuningPlan, start: Tuning) -> Iterator[Tuning]:
+    """Yield the best tuning so far, after each step."""
+    large, small = replace(start, small=None), start.small
+    for best in _descend(info, plan.scales, large, plan):
+        large = best
+        yield replace(large, small=small)
+    if plan.small_scales:
+        for best in _descend(info, plan.small_scales, small or large, plan):
+            yield large if best == large else replace(large, small=best)
 
 
 def _descend(

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import calibrate, collect, train
+from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.collect import QUICK_PLAN, Plan, finished_graphs
 from hetero_bfs.training.fit import fit, fit_linear
 
@@ -183,6 +185,20 @@ def test_in_a_folder_that_no_command_looks_in_no_regret_is_measured(tmp_path, mo
     model_path, _ = files(tmp_path / "elsewhere")
     model = read_model(model_path.read_text(), str(model_path))
     assert "regret" not in model.about
+
+
+@pytest.mark.parametrize("count", [train._LEAST_GRAPHS - 1, train._LEAST_GRAPHS])
+def test_costs_of_programs_need_several_graphs(monkeypatch, count):
+    graphs = [replace(named_graph("kronecker8"), family=str(n)) for n in range(count)]
+    measured = []
+    monkeypatch.setattr(train, "graphs_for", lambda *_: graphs)
+    monkeypatch.setattr(train, "_measure_whole_runs", lambda graph, *_: measured.append(graph))
+    monkeypatch.setattr(train, "_fit_whole_runs", lambda tables: len(tables))
+    enough = count == train._LEAST_GRAPHS
+    fitted = train._train_whole_runs(TINY, None, Budget(None, **train._SHARES))
+    assert fitted == (count if enough else (None, None))
+    assert measured[-count:] == graphs
+    assert len(measured) == count + 1  # one loads code
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from hetero_bfs.training.tune import TuningPlan, borrowed_tuning, tune
 GPU = DeviceInfo(
     0, "GPU", "Vendor", "GPU", 8, 2**30, 2**28, 2**15, False, True, "1", "OpenCL 1.2", None, None
 )
+START = default_tuning("GPU")
 PLAN = TuningPlan((8, 9), (7,), (("registers", (32, 64)), ("group_size", (512,))))
 
 
@@ -39,7 +40,7 @@ def test_large_and_small_graphs_have_what_suits_them(made_up):
             (2 if t.registers == 64 else 3) * (1 if (t.group_size == 512) == (scale == 7) else 2)
         )
     )
-    steps = list(tune(GPU, PLAN))
+    steps = list(tune(GPU, PLAN, START))
     assert len(steps) == PLAN.steps
     assert steps[0] == default_tuning("GPU")
     best = steps[-1]
@@ -50,20 +51,30 @@ def test_large_and_small_graphs_have_what_suits_them(made_up):
 
 def test_a_gain_must_be_more_than_noise(made_up):
     made_up(lambda scale, t: 0.995 if t.registers else 1.0)
-    assert list(tune(GPU, PLAN))[-1] == default_tuning("GPU")
+    assert list(tune(GPU, PLAN, START))[-1] == default_tuning("GPU")
 
 
 def test_graphs_without_room_say_nothing(made_up):
     """The gain at the other scale decides alone."""
     made_up(lambda scale, t: None if scale == 9 else 0.985 if t.registers == 64 else 1.0)
-    assert list(tune(GPU, PLAN))[-1].registers == 64
+    assert list(tune(GPU, PLAN, START))[-1].registers == 64
 
 
 def test_what_cannot_run_is_not_chosen_and_is_replaced(made_up):
     made_up(lambda scale, t: float("inf") if t.group_size == 512 else 1.0)
-    assert list(tune(GPU, PLAN))[-1].group_size == 256
+    assert list(tune(GPU, PLAN, START))[-1].group_size == 256
     made_up(lambda scale, t: 1.0 if t.registers == 32 else 1e9)
-    assert list(tune(GPU, PLAN))[-1].registers == 32
+    assert list(tune(GPU, PLAN, START))[-1].registers == 32
+
+
+def test_a_descent_that_ends_early_keeps_the_tuning_it_began_with(made_up):
+    made_up(lambda scale, t: 1.0)
+    start = replace(START, registers=48, small=replace(START, group_size=512))
+    assert next(tune(GPU, PLAN, start)) == start
+    assert list(tune(GPU, PLAN, start))[-1] == start
+    made_up(lambda scale, t: 1.0 if t.registers == 64 else 2.0)
+    found = list(tune(GPU, PLAN, start))[2]  # both values of registers were tried on large graphs
+    assert (found.registers, found.small) == (64, start.small)
 
 
 def test_a_tuning_is_borrowed_from_a_device_of_the_same_maker_and_type():
