@@ -33,6 +33,9 @@ from hetero_bfs.support.compiling import kernel
 NUM_COLUMNS = len(COLUMNS)
 NUM_MIGRATION_COLUMNS = len(MIGRATION_COLUMNS)
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `Policy.migrations`
+FEW_LISTS = (
+    32.0  # of the frontier: each thread follows parts of one, and writes to places of its own
+)
 MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of the expected vertices
 LARGEST_SHARE = 0.999999
 SMALL = 0.01  # below this the first terms of the series suffice
@@ -85,6 +88,16 @@ def unsteadiness(edges, before):
     return 1.0 - min(edges, before) / max(edges, before, 1.0)
 
 
+@njit(inline="always")
+def scattered_finds(found, frontier):
+    """Return how many of the vertices found are neighbours of a frontier of more than a few.
+
+    Threads that follow many lists write to the same cache lines, which then move from core to core.
+    Parts of few long lists lead to different places.
+    """
+    return found * frontier / (frontier + FEW_LISTS)
+
+
 @kernel(counted=False, inlined=True)
 def expectations(state):
     """Return expected numbers: edges that bottom-up scans, and vertices that the level finds.
@@ -131,6 +144,7 @@ def fill_columns(columns, num_vertices, state):
     columns[9] = 0.0 if dense_push else columns[7]
     columns[10] = num_vertices if dense_push else 0.0
     columns[11] = unsteadiness(state[FRONTIER_EDGES], state[PREVIOUS_EDGES])
+    columns[12] = scattered_finds(columns[7], columns[2])
 
 
 @njit(inline="always")

@@ -13,6 +13,7 @@ from hetero_bfs.scheduling.columns import (
     expectations,
     fill_columns,
     found_share,
+    scattered_finds,
     share_left,
     unsteadiness,
 )
@@ -73,7 +74,8 @@ OPENCL = {
 """Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness, expectations),
+    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness, scattered_finds),
+    expectations,
     fill_columns,
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )

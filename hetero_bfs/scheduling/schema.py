@@ -57,6 +57,7 @@ COLUMNS = (
     "expected_claims",
     "wide_vertices",
     "unsteadiness",
+    "scattered_finds",
 )
 """Columns of a level for a speed model, in the order in which compiled code fills them."""
 

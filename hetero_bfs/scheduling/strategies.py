@@ -89,7 +89,7 @@ class Strategy:
 
 
 _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges", "unsteadiness")
-_HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices")
+_HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "scattered_finds")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
 _KERNELS = "hetero_bfs.algorithms.bfs.kernels.phases"
 _BOTTOM_UP = (

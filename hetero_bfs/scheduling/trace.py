@@ -118,12 +118,13 @@ class LevelFeatures:
     def columns(self) -> dict[str, float]:
         """A speed model's input: a number for each of `schema.COLUMNS`, in that order.
 
-        The last three are about top-down. On the host: the vertices that it is expected to claim
+        The last four are about top-down. On the host: the vertices that it is expected to claim
         one by one, and those that a dense push scans for newly reached ones. On both places:
         `unsteadiness`, 0 if the frontier has as many edges as the previous one, near 1 if it has
-        many times more or fewer.
+        many times more or fewer. On the host: `scattered_finds`, the vertices that it is expected
+        to find, fewer if the frontier has only a few vertices.
         """
-        from hetero_bfs.scheduling.columns import expectations
+        from hetero_bfs.scheduling.columns import FEW_LISTS, expectations
 
         n, unvisited, edges = self.num_vertices, self.unvisited_vertices, self.frontier_edges
         examined, found = expectations(self._state())
@@ -132,7 +133,8 @@ class LevelFeatures:
         claims, scanned = (0, n) if is_dense else (found, 0)
         expected = examined, found, examined / max(unvisited, 1), claims, scanned
         unsteadiness = 1 - min(self.growth, 1 / self.growth) if self.growth else 1
-        numbers = (*sizes, *expected, unsteadiness)
+        scattered = found * self.frontier_vertices / (self.frontier_vertices + FEW_LISTS)
+        numbers = (*sizes, *expected, unsteadiness, scattered)
         return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
 
     def _state(self) -> npt.NDArray[np.float64]:

@@ -253,7 +253,7 @@ class CPUExecutor(HostRun):
     def _phases(self) -> dict[int, Any]:
         """Return only the kernels that searches of the graph can call.
 
-        A single thread never shares levels. With owners of partitions no level is a dense push.
+        A single thread never shares levels.
         """
         from hetero_bfs.algorithms.bfs.kernels import expand, job, level, restore
         from hetero_bfs.devices.cpu.vectors import can_pack
@@ -271,12 +271,11 @@ class CPUExecutor(HostRun):
         kernels |= dict.fromkeys((job.CLEAR, job.RECEIVE, job.RESTORE), restore.fill_result)
         if self.threads > 1:
             kernels[job.TOP_DOWN] = level.top_down_chunk
+            kernels[job.PUSH_DENSE] = level.push_dense_chunk
+            kernels[job.RESOLVE_PUSH] = level.resolve_pushed_words
         if self._count_owners() > 1:
             kernels[job.EXPAND] = expand.expand_owned_packed if is_packed else expand.expand_owned
             kernels[job.COLLECT] = expand.collect_owned
-        elif self.threads > 1:
-            kernels[job.PUSH_DENSE] = level.push_dense_chunk
-            kernels[job.RESOLVE_PUSH] = level.resolve_pushed_words
         return kernels
 
     def _link(self, struct: Any) -> None:

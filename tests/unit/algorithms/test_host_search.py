@@ -109,16 +109,18 @@ def test_patches_without_locality():
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("num_vertices", [20_000, 20_003])
-def test_wide_levels_by_proposals(num_vertices, threads, directed):
+@pytest.mark.parametrize("order", ["auto", "locality"])
+def test_wide_levels_by_proposals(num_vertices, threads, directed, order):
     """A dense push, with stale parents of earlier searches among those that it resolves.
 
-    Next is bottom-up, or top-down, for which the bitmap becomes a queue.
+    Next is bottom-up, or top-down, for which the bitmap becomes a queue. By locality the levels
+    before and after it are those of owners.
     """
     random = np.random.default_rng(7)
     src, dst = random.integers(0, num_vertices, (2, 4 * num_vertices))
     edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
     dense_push = 0
-    with hb.Engine(edges, device="cpu", threads=threads) as engine:
+    with hb.Engine(edges, device="cpu", threads=threads, order=order) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,TC,BC", "alpha-beta"):
             engine.set_selector(selector)
             for source in random.integers(0, num_vertices, 6):

@@ -74,7 +74,7 @@ DEFERRED = job.NEXT_OWN
 """Control word: the number of deferred edges while `OWNED` is set. Phases do not change it."""
 
 _row_of = kernel(row_of, counted=False, inner=True)
-_is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
+is_dense_push_level = kernel(is_dense_push, counted=False, inner=True)
 
 
 @njit(inline="always")
@@ -195,7 +195,7 @@ def top_down_level(control, arrays, state, records):
     Returns the representation of the next frontier, vertices and edges found, and -1, since scanned
     edges are not counted.
     """
-    if _is_dense_push(arrays, state):
+    if _is_dense_push(control, arrays, state):
         found, edges = _dense_push(control, arrays, state)
         return schema.DENSE_PUSH_BITMAP, found, edges, _UNCOUNTED
     found, edges = _top_down(control, arrays, state, records)
@@ -242,15 +242,16 @@ def _edges_of_a_chunk(edges, threads):
 
 
 @njit(inline="always")
-def _is_dense_push(arrays, state):
+def _is_dense_push(control, arrays, state):
     """Tell whether a level is a dense push: several threads have much to find.
 
-    With owners of partitions it never is, since the levels of high-diameter graphs are narrow.
+    Edges that wait for the owners are theirs to follow. They wait only before levels that are too
+    small for a dense push, or nearly so.
     """
     return (
         arrays.threads > 1
-        and arrays.owned_ranges.size == 2
-        and _is_dense_push_level(
+        and not control[job.OWNED]
+        and is_dense_push_level(
             arrays.degree.size, state[schema.FRONTIER_EDGES], state[schema.UNVISITED_VERTICES]
         )
     )
