@@ -38,6 +38,7 @@ FEW_LISTS = (
 )
 MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of the expected vertices
 LARGEST_SHARE = 0.999999
+WORD_BITS = 32.0
 SMALL = 0.01  # below this the first terms of the series suffice
 
 is_dense_push_level = njit(inline="always")(is_dense_push)
@@ -98,6 +99,15 @@ def scattered_finds(found, frontier):
     return found * frontier / (frontier + FEW_LISTS)
 
 
+@njit(inline="always")
+def opened_lists(unvisited, examined):
+    """Return how many vertices bottom-up is expected to look at again, after their first neighbour.
+
+    Each look finds a visited neighbour with the same probability.
+    """
+    return unvisited * (1.0 - unvisited / max(examined, unvisited, 1.0))
+
+
 @kernel(counted=False, inlined=True)
 def expectations(state):
     """Return expected numbers: edges that bottom-up scans, and vertices that the level finds.
@@ -145,6 +155,8 @@ def fill_columns(columns, num_vertices, state):
     columns[10] = num_vertices if dense_push else 0.0
     columns[11] = unsteadiness(state[FRONTIER_EDGES], state[PREVIOUS_EDGES])
     columns[12] = scattered_finds(columns[7], columns[2])
+    columns[13] = min(num_vertices / WORD_BITS, columns[4])
+    columns[14] = opened_lists(columns[4], columns[6])
 
 
 @njit(inline="always")

@@ -13,6 +13,7 @@ from hetero_bfs.scheduling.columns import (
     expectations,
     fill_columns,
     found_share,
+    opened_lists,
     scattered_finds,
     share_left,
     unsteadiness,
@@ -75,6 +76,7 @@ OPENCL = {
 
 FUNCTIONS = (
     *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness, scattered_finds),
+    opened_lists,
     expectations,
     fill_columns,
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),

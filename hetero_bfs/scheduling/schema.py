@@ -58,6 +58,8 @@ COLUMNS = (
     "wide_vertices",
     "unsteadiness",
     "scattered_finds",
+    "unvisited_words",
+    "opened_lists",
 )
 """Columns of a level for a speed model, in the order in which compiled code fills them."""
 

@@ -92,13 +92,13 @@ _TOP_DOWN = ("constant", "frontier_vertices", "frontier_edges", "unsteadiness")
 _HOST_TOP_DOWN = (*_TOP_DOWN, "expected_claims", "wide_vertices", "scattered_finds")
 _DEVICE_TOP_DOWN = (*_TOP_DOWN, "expected_found")
 _KERNELS = "hetero_bfs.algorithms.bfs.kernels.phases"
-_BOTTOM_UP = (
-    "constant",
-    "num_vertices",
-    "unvisited_vertices",
-    "expected_examined",
-    "expected_found",
-    "expected_length",
+_HOST_BOTTOM_UP = (
+    *("constant", "unvisited_vertices", "expected_examined"),
+    *("unvisited_words", "opened_lists"),
+)
+_DEVICE_BOTTOM_UP = (
+    *("constant", "num_vertices", "unvisited_vertices", "expected_examined"),
+    *("expected_found", "expected_length"),
 )
 
 
@@ -129,7 +129,7 @@ STRATEGIES: dict[str, Strategy] = {
             name="BC",
             direction="bottom-up",
             device_kind="cpu",
-            columns=_BOTTOM_UP,
+            columns=_HOST_BOTTOM_UP,
             description="bottom-up on the CPU, bitmap or list",
             color="#009E73",
             marker="^",
@@ -139,7 +139,7 @@ STRATEGIES: dict[str, Strategy] = {
             name="BG",
             direction="bottom-up",
             device_kind="device",
-            columns=_BOTTOM_UP,
+            columns=_DEVICE_BOTTOM_UP,
             description="bottom-up on the OpenCL device, bitmap",
             color="#D55E00",
             marker="v",
@@ -148,7 +148,7 @@ STRATEGIES: dict[str, Strategy] = {
             name="BGC",
             direction="bottom-up",
             device_kind="device",
-            columns=_BOTTOM_UP,
+            columns=_DEVICE_BOTTOM_UP,
             description="BG with the hubs' bits in local memory",
             color="#CC79A7",
             marker="D",

@@ -118,13 +118,15 @@ class LevelFeatures:
     def columns(self) -> dict[str, float]:
         """A speed model's input: a number for each of `schema.COLUMNS`, in that order.
 
-        The last four are about top-down. On the host: the vertices that it is expected to claim
-        one by one, and those that a dense push scans for newly reached ones. On both places:
+        The last six are about one direction. Top-down on the host: the vertices that it is expected
+        to claim one by one, and those that a dense push scans for newly reached ones. Top-down:
         `unsteadiness`, 0 if the frontier has as many edges as the previous one, near 1 if it has
-        many times more or fewer. On the host: `scattered_finds`, the vertices that it is expected
-        to find, fewer if the frontier has only a few vertices.
+        many times more or fewer. Top-down on the host: `scattered_finds`, the vertices that it is
+        expected to find, fewer if the frontier has only a few vertices. Bottom-up on the host: the
+        words of the bitmap that may have unvisited vertices, and the vertices whose first neighbour
+        is expected to be unvisited, too.
         """
-        from hetero_bfs.scheduling.columns import FEW_LISTS, expectations
+        from hetero_bfs.scheduling.columns import FEW_LISTS, WORD_BITS, expectations
 
         n, unvisited, edges = self.num_vertices, self.unvisited_vertices, self.frontier_edges
         examined, found = expectations(self._state())
@@ -134,7 +136,9 @@ class LevelFeatures:
         expected = examined, found, examined / max(unvisited, 1), claims, scanned
         unsteadiness = 1 - min(self.growth, 1 / self.growth) if self.growth else 1
         scattered = found * self.frontier_vertices / (self.frontier_vertices + FEW_LISTS)
-        numbers = (*sizes, *expected, unsteadiness, scattered)
+        words = min(n / WORD_BITS, unvisited)
+        opened = unvisited * (1 - unvisited / max(examined, unvisited, 1))
+        numbers = (*sizes, *expected, unsteadiness, scattered, words, opened)
         return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
 
     def _state(self) -> npt.NDArray[np.float64]:
