@@ -136,9 +136,11 @@ def _keeps_choice(level, before):
 
 
 @njit(inline="always")
-def _choosing_seconds(place, keeps):
+def _choosing_seconds(place, keeps, levels):
+    """Return the seconds of choosing for levels of one kind: only the first may ask the model."""
     there = 1 if place > schema.HOST else 0
-    return KEEPING_SECONDS[there] if keeps else ASKING_SECONDS[there]
+    first = KEEPING_SECONDS[there] if keeps else ASKING_SECONDS[there]
+    return first + (levels - 1.0) * KEEPING_SECONDS[there]
 
 
 def rehearse(
@@ -176,7 +178,7 @@ def _rehearse(policy, costs, num_vertices, num_edges, levels, predicted, chosen)
         else:
             s = choose(policy, num_vertices, num_edges, state, predicted[0], predicted[1])
         if policy.rule == MODEL:
-            total += state[COUNT] * _choosing_seconds(place, keeps)
+            total += _choosing_seconds(place, keeps, state[COUNT])
         chosen[i] = s
         fill_columns(columns, num_vertices, state)
         size = size_of_level(state[schema.FRONTIER_EDGES])
@@ -236,7 +238,7 @@ def _costs_after(policy, num_vertices, reference, after):
                 move = transition_seconds(policy, columns, places[last], is_queue, s)
                 seconds = dot(weights[s], columns) + _LATER * move + after[level, s]
                 least = min(least, seconds)
-            after[level - 1, last] = least + _choosing_seconds(places[last], keeps)
+            after[level - 1, last] = least + _choosing_seconds(places[last], keeps, 1.0)
 
 
 class Rule(NamedTuple):
