@@ -137,6 +137,7 @@ class Correction:
             seconds,
             self._overhead,
             self._memory,
+            kernels.OWN_DEAD_BAND if self.base.is_own else kernels.DEAD_BAND,
         )
         return outcome
 

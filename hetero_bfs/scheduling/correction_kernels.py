@@ -51,6 +51,11 @@ BOUND = 32.0
 DEAD_BAND = 1.5
 """Factors within this ratio count as equal: a model is more exact than measurements differ."""
 
+OWN_DEAD_BAND = 2.0
+"""The same for a model that was trained on this machine. Its errors depend on the level, and a
+factor is measured at the levels that ran. A factor of 1.7 for bottom-up moved levels to top-down
+that took 1.5 times as long."""
+
 RELEASE = 1.2
 """A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
@@ -321,11 +326,11 @@ def _wait(row):
 
 
 @kernel(counted=False, inner=True)
-def _find_factors(memory, strategies):
+def _find_factors(memory, strategies, dead_band):
     """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE."""
     common = _common(memory, strategies, RATIO)
     common_in_use = _common(memory, strategies, IN_USE)
-    band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
+    band = dead_band if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
@@ -334,7 +339,7 @@ def _find_factors(memory, strategies):
     for thing in range(memory.shape[0]):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
-        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else DEAD_BAND)
+        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else dead_band)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
         relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
@@ -344,14 +349,14 @@ def _find_factors(memory, strategies):
 
 
 @kernel(counted=False)
-def learn(policy, num_vertices, records, seconds, overhead, memory):
+def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
     """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
 
     `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
     float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
     search. Updated are `overhead`, float64 (places,), the least seconds beyond the levels of
     searches that stayed at each place, inf at first, and `memory`, float64 (things,
-    MEMORY_COLUMNS), FACTOR included.
+    MEMORY_COLUMNS), FACTOR included. Factors within `dead_band` count as equal.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
@@ -366,4 +371,4 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(memory, _num_strategies(policy))
+    return _find_factors(memory, _num_strategies(policy), dead_band)

@@ -209,19 +209,20 @@ def named_model(name: str) -> SpeedModel:
 def similar_model(device: DeviceInfo | None, device_type: str | None = None) -> SpeedModel | None:
     """Return the shipped model of the most similar machine, None if no model is shipped.
 
-    The type of the device counts first, then how many times more or fewer compute units and cores
-    the other machine has, then the name. Without a device, `device_type` is the type to look for.
+    The type of the device counts first, then its name, then how many times more or fewer compute
+    units and cores the other machine has. Without a device, `device_type` is the type to look for.
     """
     wanted = device_type if device is None else device.type
     units = None if device is None else device.compute_units
 
-    def unlikeness(model: SpeedModel) -> tuple[bool, float, str]:
+    def unlikeness(model: SpeedModel) -> tuple[bool, bool, float, str]:
         machine = model.about.get("machine") or {}
         other = machine.get("device") or {}
         times = _times(units, other.get("compute_units")) + _times(
             usable_cores(), machine.get("cores")
         )
-        return other.get("type") != wanted, times, model.name
+        is_other = device is not None and other.get("name") != device.name
+        return other.get("type") != wanted, is_other, times, model.name
 
     return min(shipped_models(), key=unlikeness, default=None)
 

@@ -88,6 +88,8 @@ class ModelSelector(Selector):
     """
 
     model: SpeedModel
+    is_own: bool = False
+    """Whether the model was trained on this machine. Then corrections need more evidence."""
 
     _made: tuple[tuple[Any, ...], Policy] | None = None  # the last thresholds and their policy
 

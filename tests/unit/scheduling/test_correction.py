@@ -15,7 +15,13 @@ from selector_levels import choose
 
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction import Correction, Probe, factors_of
-from hetero_bfs.scheduling.correction_kernels import BOUND, DEAD_BAND, PATIENCE, WINDOW
+from hetero_bfs.scheduling.correction_kernels import (
+    BOUND,
+    DEAD_BAND,
+    OWN_DEAD_BAND,
+    PATIENCE,
+    WINDOW,
+)
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names, model_selector
 from hetero_bfs.scheduling.selectors import FixedSelector, Recording
@@ -202,6 +208,18 @@ def test_a_model_that_is_right_or_nearly_so_is_left_alone():
         assert correction.learn(*search(correction.selector)) is base
     assert factors_of(base) == {}
     assert "corrected" not in search(base)[0].traces()[0].reason
+
+
+@pytest.mark.parametrize("slower", [1.8, 2.3])
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_model_of_this_machine_is_corrected_by_clearer_errors_only(is_own, slower):
+    base = spoiled({"BC": 1 / slower})
+    base.is_own = is_own
+    correction = Correction(base, probes())
+    corrected = not is_own or slower > OWN_DEAD_BAND
+    assert factors_of(correction.selector) == (
+        {"BC": pytest.approx(slower, rel=0.01)} if corrected else {}
+    )
 
 
 def test_a_machine_that_is_slower_in_all_keeps_its_choices():

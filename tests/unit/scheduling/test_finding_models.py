@@ -45,6 +45,7 @@ def test_a_trained_machine(trained, device, wanted):
     trained(device)
     selector, notes = make_selector(wanted, device, available(device is not None))
     assert (selector.name, notes) == (wanted, [])
+    assert wanted == "zhang" or selector.is_own
     level = replace(START, frontier_edges=2000, unvisited_edges=6000, unvisited_vertices=300)
     predicted = choose(selector, level).predicted_seconds
     start = 3e-6
@@ -68,6 +69,7 @@ def test_an_unknown_machine_begins_with_the_model_of_another(monkeypatch, tmp_pa
     ship(monkeypatch, tmp_path / "shipped", model_json("other__card"))
     selector, notes = make_selector(wanted, GPU, ALL)
     assert (selector.name, selector.model.name) == (wanted, "other__card")
+    assert not selector.is_own
     (note,) = notes
     for words in (
         machine_slug(GPU),

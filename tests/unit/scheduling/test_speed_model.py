@@ -340,21 +340,22 @@ def test_folder(monkeypatch):
 
 def test_default_is_the_most_similar_machine(monkeypatch, tmp_path):
     def made(name, cores, *device):
-        found = dict(zip(("type", "compute_units"), device, strict=True)) if device else None
+        found = dict(zip(("type", "compute_units", "name"), device, strict=False))
         return model_json(name) | {"about": {"machine": {"cores": cores, "device": found}}}
 
-    def name_for(kind, units=8):
-        return similar_model(replace(CPU, type=kind, compute_units=units)).name
+    def name_for(kind, units=8, name="another"):
+        return similar_model(replace(CPU, type=kind, compute_units=units, name=name)).name
 
     monkeypatch.setattr(model_files, "usable_cores", lambda: 8)
     ship(
         monkeypatch,
         tmp_path,
-        *(made("a", 2, "CPU", 2), made("b", 16, "GPU", 130), made("c", 4, "GPU", 10)),
+        *(made("a", 2, "CPU", 2), made("b", 16, "GPU", 130, "B200"), made("c", 4, "GPU", 10)),
         *(made("d", 64), made("e", 4, "CPU", 8)),
     )
     assert name_for("GPU", 12) == "c"
     assert name_for("GPU", 100) == "b"
+    assert name_for("GPU", 10, "B200") == "b", "the same device counts more than its size"
     assert name_for("CPU") == "e"
     assert name_for("ACCELERATOR") == "e"
     assert similar_model(None).name == "d"
