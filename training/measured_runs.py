@@ -112,9 +112,18 @@ MEASURED: dict[str, type[Program]] = {
 
 
 def graphs_for(info: DeviceInfo | None, scales: Sequence[int]) -> list[StudyGraph]:
-    """A GPU gets larger graphs."""
+    """Return graphs of all families and scales, the first ones of many of both.
+
+    A GPU gets larger graphs.
+    """
     more = _LARGER_ON_A_GPU if info is not None and info.type == "GPU" else 0
-    return [graph for scale in scales for graph in families(scale + more)]
+    of_scales = [families(scale + more) for scale in scales]
+    count = len(scales)
+    return [
+        of_scales[(family + turn) % count][family]
+        for turn in range(count)
+        for family in range(len(of_scales[0]))
+    ]
 
 
 def weighted(source: EdgeSource) -> EdgeList:

@@ -35,6 +35,7 @@ from hetero_bfs.scheduling.model_files import (
     user_models_folder,
     write_model,
 )
+from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
@@ -70,8 +71,8 @@ _REGRET_SOURCES = 2
 _PROGRAM_SCALE = 14
 """Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
 
-_LEAST_GRAPHS = 5
-"""Costs of programs and algorithms are not fitted to fewer graphs: each has up to six numbers."""
+_LEAST_GRAPHS = 8
+"""Costs of programs and algorithms are not fitted to fewer graphs: some have six numbers."""
 
 
 def run_training(
@@ -121,11 +122,13 @@ def run_training(
     if plan.program_scales:
         programs, algorithms = _train_whole_runs(plan, info, budget)
         model = replace(model, programs=programs, algorithms=algorithms)
+    if model.programs is None:
+        model = _with_costs_of(model_of(info), model)
     install_model(model, model_path)
     _report(model_path, scores)
     if found:
         model = _add_regret(model, model_path, info, budget)
-        if model.programs is not None:
+        if plan.program_scales and model.programs is not None:
             _add_program_regret(model, model_path, info, budget)
     _finish(growing, samples_path)
     print(f"samples  {samples_path} ({len(samples)} rows)")
@@ -140,10 +143,26 @@ def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> Non
         announce(f"this takes about {budget_seconds:.0f} s: as many of {graphs} as fit")
 
 
+def _with_costs_of(known: SpeedModel | None, model: SpeedModel) -> SpeedModel:
+    """Return a model with the costs of programs and algorithms of this machine's former model."""
+    if known is None or known.programs is None:
+        return model
+    origin = {name: known.about.get(name, known.origin) for name in ("programs", "algorithms")}
+    announce(f"costs of programs and algorithms are those of {known.origin_text}")
+    return replace(
+        model,
+        programs=known.programs,
+        algorithms=known.algorithms,
+        about={**model.about, **origin},
+    )
+
+
 def _train_whole_runs(
     plan: Plan, info: DeviceInfo | None, budget: Budget
 ) -> tuple[CostTable | None, RunTable | None]:
     """None if there was no time to measure enough graphs."""
+    if budget.seconds_left == 0.0:
+        return None, None
     threads = numba.get_num_threads()
     _measure_whole_runs(named_graph("kronecker8"), info, threads)  # compiles, tests the driver
     graphs, what = graphs_for(info, plan.program_scales), "measuring programs and algorithms"
@@ -152,7 +171,7 @@ def _train_whole_runs(
         for graph in budget.within("programs", graphs, what, len(graphs))
     ]
     if len(measured) < _LEAST_GRAPHS:
-        announce(f"{what}: too few graphs to fit costs; first runs rely on rougher ones")
+        announce(f"{what}: too few graphs to fit costs")
         return None, None
     return _fit_whole_runs(measured)
 

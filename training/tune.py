@@ -66,7 +66,7 @@ def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
     device = {} if base is None else base.about.get("machine", {}).get("device") or {}
     alike = (device.get("platform"), device.get("type")) == (info.platform, info.type)
     if alike and base is not None and base.tuning is not None:
-        return base.tuning
+        return base.tuning.fitting(info)
     return default_tuning(info.type).fitting(info)
 
 

@@ -33,9 +33,8 @@ from hetero_bfs.support.compiling import kernel
 NUM_COLUMNS = len(COLUMNS)
 NUM_MIGRATION_COLUMNS = len(MIGRATION_COLUMNS)
 START, SWITCH, CONVERT = 0, 1, 2  # first index of `Policy.migrations`
-FEW_LISTS = (
-    32.0  # of the frontier: each thread follows parts of one, and writes to places of its own
-)
+# Threads that share so few lists follow parts of one, and write to places of their own.
+FEW_LISTS = 32.0
 MIXED = 0.8  # a graph with uneven degrees and no clusters finds this share of the expected vertices
 LARGEST_SHARE = 0.999999
 WORD_BITS = 32.0
@@ -91,10 +90,9 @@ def unsteadiness(edges, before):
 
 @njit(inline="always")
 def scattered_finds(found, frontier):
-    """Return how many of the vertices found are neighbours of a frontier of more than a few.
+    """Return the vertices that are found, scaled down if the frontier has few vertices.
 
     Threads that follow many lists write to the same cache lines, which then move from core to core.
-    Parts of few long lists lead to different places.
     """
     return found * frontier / (frontier + FEW_LISTS)
 

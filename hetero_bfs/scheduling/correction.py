@@ -154,7 +154,8 @@ class Correction:
     def is_of(self, base: ModelSelector) -> bool:
         """Tell whether a selector predicts and decides by the same numbers as this one's."""
         mine, theirs = self.base, base
-        if (mine.candidates, mine.rules) != (theirs.candidates, theirs.rules):
+        kinds = [(one.candidates, one.rules, one.is_own) for one in (mine, theirs)]
+        if kinds[0] != kinds[1]:
             return False
         numbers = (*mine.policy[:-1], *mine.by_model[:-1])  # all but the scratch
         others = (*theirs.policy[:-1], *theirs.by_model[:-1])

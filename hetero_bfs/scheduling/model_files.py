@@ -209,8 +209,9 @@ def named_model(name: str) -> SpeedModel:
 def similar_model(device: DeviceInfo | None, device_type: str | None = None) -> SpeedModel | None:
     """Return the shipped model of the most similar machine, None if no model is shipped.
 
-    The type of the device counts first, then its name, then how many times more or fewer compute
-    units and cores the other machine has. Without a device, `device_type` is the type to look for.
+    The type of the device counts first, then the name of a GPU, then how many times more or fewer
+    compute units and cores the other machine has. Without a device, `device_type` is the type to
+    look for.
     """
     wanted = device_type if device is None else device.type
     units = None if device is None else device.compute_units
@@ -221,7 +222,7 @@ def similar_model(device: DeviceInfo | None, device_type: str | None = None) -> 
         times = _times(units, other.get("compute_units")) + _times(
             usable_cores(), machine.get("cores")
         )
-        is_other = device is not None and other.get("name") != device.name
+        is_other = wanted == "GPU" and device is not None and other.get("name") != device.name
         return other.get("type") != wanted, is_other, times, model.name
 
     return min(shipped_models(), key=unlikeness, default=None)

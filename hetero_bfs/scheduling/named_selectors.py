@@ -83,7 +83,6 @@ def _model_selector(
 ) -> tuple[Selector, list[str]]:
     notes = []
     known: SpeedModel | None = None
-    is_own = True
     for number, device in enumerate(devices, 1):
         model = model_of(device)
         if model is None and wanted == "zhang":
@@ -99,7 +98,6 @@ def _model_selector(
                     f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
                 )
                 return alpha_beta(devices[0], candidates), notes
-            is_own = False
             notes.append(
                 f"no speed model for this machine ({machine_slug(device)}); searches begin with "
                 f"that of {model.name} and correct it; train one with `{TRAIN_COMMAND} --quick` "
@@ -110,6 +108,5 @@ def _model_selector(
     assert known is not None
     if wanted == "zhang":
         return zhang_selector(known, candidates), notes
-    selector = model_selector(wanted, known, candidates)
-    selector.is_own = is_own
-    return selector, notes
+    is_own = not notes and known.origin["calibrated_from"] is None
+    return model_selector(wanted, known, candidates, is_own), notes

@@ -118,13 +118,18 @@ class LevelFeatures:
     def columns(self) -> dict[str, float]:
         """A speed model's input: a number for each of `schema.COLUMNS`, in that order.
 
-        The last six are about one direction. Top-down on the host: the vertices that it is expected
-        to claim one by one, and those that a dense push scans for newly reached ones. Top-down:
-        `unsteadiness`, 0 if the frontier has as many edges as the previous one, near 1 if it has
-        many times more or fewer. Top-down on the host: `scattered_finds`, the vertices that it is
-        expected to find, fewer if the frontier has only a few vertices. Bottom-up on the host: the
-        words of the bitmap that may have unvisited vertices, and the vertices whose first neighbour
-        is expected to be unvisited, too.
+        Each of the last six is about one direction:
+
+        - `expected_claims`: vertices that top-down on the host claims one by one
+        - `wide_vertices`: vertices that a dense push scans for newly reached ones
+        - `unsteadiness`: for top-down, 0 if the frontier has as many edges as the previous one,
+          near 1 if it has many times more or fewer
+        - `scattered_finds`: vertices that top-down on the host finds, fewer if the frontier has
+          only a few vertices
+        - `unvisited_words`: words of the bitmap that may have unvisited vertices, for bottom-up on
+          the host
+        - `opened_lists`: vertices whose first neighbour is expected to be unvisited, for bottom-up
+          on the host
         """
         from hetero_bfs.scheduling.columns import FEW_LISTS, WORD_BITS, expectations
 

@@ -253,7 +253,7 @@ class CPUExecutor(HostRun):
     def _phases(self) -> dict[int, Any]:
         """Return only the kernels that searches of the graph can call.
 
-        A single thread never shares levels.
+        A single thread needs none of the kernels that threads share.
         """
         from hetero_bfs.algorithms.bfs.kernels import expand, job, level, restore
         from hetero_bfs.devices.cpu.vectors import can_pack

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from graphs import core_with_tails, grid, path, roads
-from oracle import check_search
+from oracle import check_search, true_levels
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.host import CPUExecutor, counter_edge_bits
@@ -109,18 +109,16 @@ def test_patches_without_locality():
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("num_vertices", [20_000, 20_003])
-@pytest.mark.parametrize("order", ["auto", "locality"])
-def test_wide_levels_by_proposals(num_vertices, threads, directed, order):
+def test_wide_levels_by_proposals(num_vertices, threads, directed):
     """A dense push, with stale parents of earlier searches among those that it resolves.
 
-    Next is bottom-up, or top-down, for which the bitmap becomes a queue. By locality the levels
-    before and after it are those of owners.
+    Next is bottom-up, or top-down, for which the bitmap becomes a queue.
     """
     random = np.random.default_rng(7)
     src, dst = random.integers(0, num_vertices, (2, 4 * num_vertices))
     edges = hb.EdgeList.from_arrays(src, dst, num_vertices=num_vertices, directed=directed)
     dense_push = 0
-    with hb.Engine(edges, device="cpu", threads=threads, order=order) as engine:
+    with hb.Engine(edges, device="cpu", threads=threads) as engine:
         for selector in ("fixed:TC", "fixed:TC,TC,TC,TC,TC,BC", "alpha-beta"):
             engine.set_selector(selector)
             for source in random.integers(0, num_vertices, 6):
@@ -130,6 +128,58 @@ def test_wide_levels_by_proposals(num_vertices, threads, directed, order):
                     for this, following in pairwise(traces)
                 )
     assert dense_push >= 6, "each search by TC alone has a dense-push level"
+
+
+CORE, CHAIN = 20_000, 400
+
+
+def core_with_chains() -> hb.EdgeList:
+    """A uniform core, a chain between two of its vertices, and a chain from a third one."""
+    random = np.random.default_rng(3)
+    src, dst = random.integers(0, CORE, (2, 4 * CORE))
+    chains = np.arange(CORE, CORE + 2 * CHAIN).reshape(2, CHAIN)
+    ends = np.array([[5, chains[0, 0]], [chains[0, -1], 9], [17, chains[1, 0]]])
+    src = np.concatenate([src, chains[:, :-1].ravel(), ends[:, 0]])
+    dst = np.concatenate([dst, chains[:, 1:].ravel(), ends[:, 1]])
+    return hb.EdgeList.from_arrays(src, dst, num_vertices=CORE + 2 * CHAIN)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_dense_pushes_between_levels_of_owners(threads):
+    """Edges that owners deferred are followed before; also if the search ends there."""
+    edges = core_with_chains()
+    source, last = CORE + CHAIN // 2, CORE + 2 * CHAIN - 1
+    levels = true_levels(edges, source)
+    settings = {"device": "cpu", "threads": threads, "order": "locality"}
+    with hb.Engine(edges, "fixed:TC", **settings) as engine:
+        assert engine.graph.is_local
+        for selector in ("fixed:TC", "fixed:" + "TC," * 203 + "BC,TC", "alpha-beta"):
+            engine.set_selector(selector)
+            traces = check_search(engine, edges, source).traces
+            left = [trace.features.representation for trace in traces[1:]]
+            pushed = [number for number, kind in enumerate(left) if kind == "wide"]
+            assert pushed or selector != "fixed:TC"
+            for number in pushed:
+                features = traces[number].features
+                assert features.columns["wide_vertices"] == features.num_vertices
+                assert features.columns["expected_claims"] == 0
+        engine.set_selector("fixed:TC")
+        for near in (931, 1463, 4389, 4788, 7581):  # late edges make one of their levels wide
+            searched = engine.bfs(near).traces
+            for this, following in pairwise(searched):
+                wide = this.features.columns["wide_vertices"] > 0
+                if this.features.frontier_edges > 1.1 * schema.LEAST_DENSE_PUSH_EDGES:
+                    assert wide == (following.features.representation == "wide")
+        for limit in {*pushed, *(number + 1 for number in pushed)}:
+            found = engine.bfs(source, depth_limit=limit).level
+            np.testing.assert_array_equal(found, np.where(levels <= limit, levels, -1))
+        assert engine.bfs(source, target=last).level[last] == levels[last]
+        mask = np.arange(edges.num_vertices) % 7 == 3
+        mask[source] = False
+        ends = np.stack([edges.src, edges.dst])[:, ~(mask[edges.src] | mask[edges.dst])]
+        kept = hb.EdgeList.from_arrays(*ends, num_vertices=edges.num_vertices)
+        found = engine.bfs(source, mask=mask).level
+        np.testing.assert_array_equal(found, true_levels(kept, source))
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -213,8 +213,8 @@ def test_a_model_that_is_right_or_nearly_so_is_left_alone():
 @pytest.mark.parametrize("slower", [1.8, 2.3])
 @pytest.mark.parametrize("is_own", [False, True])
 def test_a_model_of_this_machine_is_corrected_by_clearer_errors_only(is_own, slower):
-    base = spoiled({"BC": 1 / slower})
-    base.is_own = is_own
+    model = spoil(truth(), {"BC": 1 / slower})
+    base = model_selector("learned", model, ALL, is_own)
     correction = Correction(base, probes())
     corrected = not is_own or slower > OWN_DEAD_BAND
     assert factors_of(correction.selector) == (

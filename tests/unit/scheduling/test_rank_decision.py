@@ -35,7 +35,7 @@ def decision(monkeypatch):
     """A decision of one rank on a GPU that has no model, which has predicted the large level."""
     monkeypatch.setattr(module, "model_of", lambda device: None)
     device = SimpleNamespace(
-        info=SimpleNamespace(type="GPU", compute_units=132),
+        info=SimpleNamespace(type="GPU", name="NVIDIA", compute_units=132),
         floor_seconds=np.full(2, 1e-4),
         move_seconds=1e-4,
     )

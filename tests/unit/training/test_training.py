@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.graph.generators.families import named_graph
+from hetero_bfs.graph.generators.families import families, named_graph
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_files import MODELS_VARIABLE, read_model
@@ -23,6 +23,7 @@ from hetero_bfs.training import calibrate, collect, train
 from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.collect import QUICK_PLAN, Plan, finished_graphs
 from hetero_bfs.training.fit import fit, fit_linear
+from hetero_bfs.training.measured_runs import graphs_for
 
 TINY = Plan((6, 7), 2, 1)
 HOST = EngineOptions(device="cpu")
@@ -187,6 +188,29 @@ def test_in_a_folder_that_no_command_looks_in_no_regret_is_measured(tmp_path, mo
     assert "regret" not in model.about
 
 
+def test_too_few_graphs_leave_the_costs_of_the_former_model():
+    new = fit(levels_of_both_sizes(), "m", {"command": "train"})
+    former = replace(new, name="former", about={"algorithms": "of a lease"}, programs={"cpu": {}})
+    kept = train._with_costs_of(replace(former, algorithms={"device": {}}), new)
+    assert (kept.programs, kept.algorithms) == ({"cpu": {}}, {"device": {}})
+    assert kept.about["programs"]["name"] == "former"
+    assert kept.about["algorithms"] == "of a lease"
+    assert (kept.name, kept.about["command"], kept.learned) == ("m", "train", new.learned)
+    assert train._with_costs_of(None, new) is new
+    assert train._with_costs_of(replace(former, programs=None), new) is new
+
+
+def test_the_first_graphs_of_programs_have_all_scales_and_many_families():
+    graphs = graphs_for(None, (9, 11, 13))
+    assert len({(graph.family, graph.name) for graph in graphs}) == len(graphs)
+    assert sorted(g.name for g in graphs) == sorted(
+        g.name for scale in (9, 11, 13) for g in families(scale)
+    )
+    first = graphs[: train._LEAST_GRAPHS]
+    assert {graph.scale for graph in first} == {9, 11, 13}
+    assert len({graph.family for graph in first}) >= 6
+
+
 @pytest.mark.parametrize("count", [train._LEAST_GRAPHS - 1, train._LEAST_GRAPHS])
 def test_costs_of_programs_need_several_graphs(monkeypatch, count):
     graphs = [replace(named_graph("kronecker8"), family=str(n)) for n in range(count)]
@@ -199,6 +223,8 @@ def test_costs_of_programs_need_several_graphs(monkeypatch, count):
     assert fitted == (count if enough else (None, None))
     assert measured[-count:] == graphs
     assert len(measured) == count + 1  # one loads code
+    assert train._train_whole_runs(TINY, None, Budget(0.0, **train._SHARES)) == (None, None)
+    assert len(measured) == count + 1
 
 
 @pytest.mark.slow

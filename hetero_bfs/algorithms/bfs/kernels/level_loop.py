@@ -60,13 +60,13 @@ ENDED, LEAVES = 0, 1
 def _may_wait(control, arrays, state, limit):
     """Tell whether deferred edges may wait until the owners expand the next level.
 
-    There must be a next level, which a target could rule out. It must not be a dense push, and its
-    edges must fit in the outbox.
+    There must be a next level, which a target could rule out, and its edges must fit in the outbox.
     Its size must also be known well enough to choose its strategy: at the mean degree, the deferred
-    edges must not add more edges to it than are already counted.
+    edges must not add more edges to it than are already counted, nor make it a dense push.
     """
     edges, deferred = state[schema.FRONTIER_EDGES], control[DEFERRED]
     most = edges + deferred * arrays.longest
+    likely = edges + deferred * (arrays.indices.size / max(arrays.degree.size, 1))
     return (
         _row_of(state) < limit
         and state[schema.FOUND_LISTED] < 0
@@ -74,7 +74,7 @@ def _may_wait(control, arrays, state, limit):
         and edges >= schema.LEAST_SHARED_EDGES
         and deferred * arrays.indices.size <= edges * arrays.degree.size
         and most < arrays.outbox.shape[2]
-        and not is_dense_push_level(arrays.degree.size, edges, state[schema.UNVISITED_VERTICES])
+        and not is_dense_push_level(arrays.degree.size, likely, state[schema.UNVISITED_VERTICES])
         and deferred < state[schema.UNVISITED_VERTICES]
     )
 

@@ -245,8 +245,8 @@ def _edges_of_a_chunk(edges, threads):
 def _is_dense_push(control, arrays, state):
     """Tell whether a level is a dense push: several threads have much to find.
 
-    Edges that wait for the owners are theirs to follow. They wait only before levels that are too
-    small for a dense push, or nearly so.
+    Edges that wait for the owners are theirs to follow. They wait only before levels that are
+    expected to be too small for a dense push (`_may_wait` in level_loop.py).
     """
     return (
         arrays.threads > 1
