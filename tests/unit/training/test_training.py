@@ -207,7 +207,7 @@ def test_the_first_graphs_of_programs_have_all_scales_and_many_families():
         g.name for scale in (9, 11, 13) for g in families(scale)
     )
     first = graphs[: train._LEAST_GRAPHS]
-    assert {graph.scale for graph in first} == {9, 11, 13}
+    assert {graph.scale for graph in first} >= {9, 11, 13}
     assert len({graph.family for graph in first}) >= 6
 
 
