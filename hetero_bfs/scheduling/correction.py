@@ -154,8 +154,9 @@ class Correction:
     def is_of(self, base: ModelSelector) -> bool:
         """Tell whether a selector predicts and decides by the same numbers as this one's."""
         mine, theirs = self.base, base
-        kinds = [(one.candidates, one.rules, one.is_own) for one in (mine, theirs)]
-        if kinds[0] != kinds[1]:
+        if (mine.candidates, mine.rules) != (theirs.candidates, theirs.rules):
+            return False
+        if mine.is_own != theirs.is_own:
             return False
         numbers = (*mine.policy[:-1], *mine.by_model[:-1])  # all but the scratch
         others = (*theirs.policy[:-1], *theirs.by_model[:-1])

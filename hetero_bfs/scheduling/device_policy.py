@@ -75,10 +75,8 @@ OPENCL = {
 """Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness, scattered_finds),
-    opened_lists,
-    expectations,
-    fill_columns,
+    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness),
+    *(scattered_finds, opened_lists, expectations, fill_columns),
     *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}

@@ -91,6 +91,7 @@ class ModelSelector(Selector):
     """
 
     model: SpeedModel
+
     _made: tuple[tuple[Any, ...], Policy] | None = None  # the last thresholds and their policy
 
     def __init__(

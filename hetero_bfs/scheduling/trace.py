@@ -131,7 +131,12 @@ class LevelFeatures:
         - `opened_lists`: vertices whose first neighbour is expected to be unvisited, for bottom-up
           on the host
         """
-        from hetero_bfs.scheduling.columns import FEW_LISTS, WORD_BITS, expectations
+        from hetero_bfs.scheduling.columns import (
+            WORD_BITS,
+            expectations,
+            opened_lists,
+            scattered_finds,
+        )
 
         n, unvisited, edges = self.num_vertices, self.unvisited_vertices, self.frontier_edges
         examined, found = expectations(self._state())
@@ -140,9 +145,9 @@ class LevelFeatures:
         claims, scanned = (0, n) if is_dense else (found, 0)
         expected = examined, found, examined / max(unvisited, 1), claims, scanned
         unsteadiness = 1 - min(self.growth, 1 / self.growth) if self.growth else 1
-        scattered = found * self.frontier_vertices / (self.frontier_vertices + FEW_LISTS)
+        scattered = scattered_finds.py_func(found, self.frontier_vertices)
         words = min(n / WORD_BITS, unvisited)
-        opened = unvisited * (1 - unvisited / max(examined, unvisited, 1))
+        opened = opened_lists.py_func(unvisited, examined)
         numbers = (*sizes, *expected, unsteadiness, scattered, words, opened)
         return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
 
