@@ -50,10 +50,12 @@ MOST_MEASURED = 64
 
 Table = npt.NDArray[np.float64]
 
+_MOST_LEVELS = 1 << 62
+
 _RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
 _WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # seconds of whole searches after which no more are run
-_LEAST_SECONDS = 1e-7
+_LEAST_SECONDS = 1e-9
 
 
 def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
@@ -72,8 +74,9 @@ def count_levels(engine: Engine, source: int) -> tuple[int, int]:
 
 
 def search_top_down(engine: Engine, source: int) -> Search:
+    """Search on the host by one strategy; each level has its own record."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
-    search.run()
+    search.run(max_levels=_MOST_LEVELS)
     return search
 
 
@@ -173,7 +176,7 @@ class _Walk:
         """
         schedule, *rivals = self._schedules(engine, kind, count)
         searches = _whole_searches(engine, source, schedule)
-        taken = np.array([_seconds(search) for search in searches])
+        taken = np.array([search.recording().seconds() for search in searches])
         taken[:, 0, 1] = 0.0  # migration before the first level is part of the start
         self.spent[kind] = np.median(taken, axis=0)
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
@@ -225,16 +228,17 @@ class _Walk:
             if migrations_of(used[level - 1], used[level], False).switch is not None
         ]
         searches = _whole_searches(engine, source, schedule)
-        taken = np.array([_seconds(search) for search in searches])
+        taken = np.array([search.recording().seconds() for search in searches])
         host = self.spent["cpu"].copy()
         for part in (taken, host):
             part[..., [0, *switches], 1] = 0.0  # the start, and switches with their conversions
         there = np.array([strategy.device_kind == "device" for strategy in used])
         parts = taken[:, there].sum(axis=(1, 2)) + host[~there].sum()
         timed = self.starts[used[0].device_kind]
-        dense_pushes = after_dense_push(searches[0].recording().records)
+        records = searches[0].recording().records
+        dense_pushes = records[after_dense_push(records), schema.LEVEL]
         for level in switches:
-            last, dense_push = used[level - 1], bool(dense_pushes[level])
+            last, dense_push = used[level - 1], level in dense_pushes
             kind = migrations_of(last, used[level], dense_push).switch
             # The migration from the device was measured after the previous level.
             timed += self._last_measured(level - (kind == "cpu")).get(f"to_{kind}", 0.0)
@@ -300,17 +304,9 @@ def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> lis
 
 def _level_seconds(searches: Sequence[Search]) -> Table:
     """Median seconds of each level over searches by one schedule."""
-    seconds = [search.recording().records[:, schema.SECONDS] for search in searches]
-    return np.median(seconds, axis=0)
+    return np.median([search.recording().seconds()[:, 0] for search in searches], axis=0)
 
 
 def _beyond(searches: Sequence[Search], parts: Table) -> float:
     """Median seconds of searches beyond their `parts`, float64 (searches,)."""
     return float(np.median(np.array([search.seconds for search in searches]) - parts))
-
-
-def _seconds(search: Search) -> Table:
-    """Seconds of each level, choosing included, and of the migration before it, (levels, 2)."""
-    records = search.recording().records
-    level = records[:, schema.SECONDS] + records[:, schema.SELECT_SECONDS]
-    return np.column_stack((level, records[:, schema.TRANSFER_SECONDS]))

@@ -100,14 +100,13 @@ class Correction:
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
         self.base = base
         self.selector = base
-        self._memory = np.zeros((base.factors.size, kernels.MEMORY_COLUMNS))
-        self._memory[:, (kernels.FACTOR, kernels.IN_USE, kernels.CONSIDERED)] = 1.0
+        self._memory = kernels.new_memory(base.by_model)
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         self._patience, self._since = 1, 0
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self._learn(one.recording, one.seconds)
-        self._adopt(base.corrected(self._memory[:, kernels.FACTOR].copy()))
+        self._adopt(self._corrected())
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
         outcome = self._learn(recording, seconds)
@@ -116,16 +115,21 @@ class Correction:
             outcome == kernels.CONSIDER and self._since < self._patience
         ):
             return self.selector
-        other = self.base.corrected(self._memory[:, kernels.FACTOR].copy())
-        self._memory[:, kernels.CONSIDERED] = other.factors
+        other = self._corrected()
+        self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
         self._since, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
         if outcome == kernels.REPLACE or other.improves_on(self.selector):
             self._adopt(other)
             self._patience = 1
         return self.selector
 
+    def _corrected(self) -> ModelSelector:
+        return self.base.corrected(kernels.factors_of(self.base.by_model, self._memory))
+
     def _adopt(self, other: ModelSelector) -> None:
-        self._memory[:, (kernels.IN_USE, kernels.CONSIDERED)] = other.factors[:, None]
+        """Use this selector, which is corrected by the factors just learned."""
+        for column in (kernels.IN_USE, kernels.CONSIDERED):
+            self._memory[:, column] = self._memory[:, kernels.FACTOR]
         if (other.factors != self.selector.factors).any():
             self.selector = other
 

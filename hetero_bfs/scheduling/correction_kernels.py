@@ -15,6 +15,11 @@ all strategies equally, such as other work on the machine. A candidate counts on
 levels if they are known. One that no search has run counts as 1: so if those that looked cheap are
 slow, the others are tried. A thing has its own factor only if that is far from the common one.
 
+Each place has a factor, too, which all its strategies share. It is measured at those without a
+factor of their own. It keeps the order of a place's strategies, so it may be used when it is small:
+it decides between places that are nearly equal. At first a place counts as exact. One that
+neither a probe nor a search has run is tried once as if it were faster by OPTIMISM.
+
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
 """
@@ -23,6 +28,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from hetero_bfs.scheduling import schema
@@ -56,11 +62,20 @@ OWN_DEAD_BAND = 2.5
 and a factor is measured at the levels that ran. A factor of 1.7 for bottom-up moved levels to
 top-down that took 1.5 times as long."""
 
+PLACE_BAND = 1.15
+"""A place's factor within this ratio counts as 1."""
+
+OPTIMISM = 1.3
+"""A place that no search runs may be faster than predicted by this factor."""
+
 RELEASE = 1.2
 """A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
 HYSTERESIS = 1.5
 """A new policy is considered if a factor has changed by more than this relative to the others."""
+
+PLACE_HYSTERESIS = 1.1
+"""The same for a change of a place's factor."""
 
 COMMON_HYSTERESIS = 2.0
 """Factors in use are replaced if all together have changed by more than this. That changes the
@@ -77,7 +92,11 @@ PATIENCE = 32
 """Searches without evidence before a trial begins. In a trial the next ratio replaces all
 remembered ratios. A failed trial doubles the number, so slow things are tried ever more rarely."""
 
-# Columns of the memory, which has a row for each thing; the first WINDOW columns are ratios.
+FIRST_PATIENCE = 4
+"""The same for the first trial of a place."""
+
+# Columns of the memory, which has a row for each thing and then for each place; the first WINDOW
+# columns are ratios.
 (
     KNOWN,
     NEXT,  # index of the oldest ratio
@@ -106,16 +125,33 @@ def _num_strategies(policy):
 
 
 @njit(inline="always")
+def _num_things(policy):
+    return _num_strategies(policy) + 3 * policy.migrations.shape[1]
+
+
+@njit(inline="always")
 def _thing_of(policy, record):
     size = size_of_level(record[schema.FRONTIER_EDGES])
     return size * policy.places.size + int(record[schema.STRATEGY])
 
 
-@njit(inline="always")
-def _expected(policy, record, columns):
+@kernel(counted=False, inner=True)
+def _expected(policy, num_vertices, record, columns):
+    """Return the expected seconds of a record's levels; `columns` are those of the first one.
+
+    Each further level is like the one before it. Their columns replace those of the first level,
+    which differ in numbers that migrations do not depend on.
+    """
     size = size_of_level(record[schema.FRONTIER_EDGES])
-    seconds = dot(policy.weights[size, int(record[schema.STRATEGY])], columns)
-    return (1.0 + record[schema.FURTHER_LEVELS]) * seconds
+    weights = policy.weights[size, int(record[schema.STRATEGY])]
+    seconds = dot(weights, columns)
+    if record[schema.FURTHER_LEVELS] > 0.0:
+        before = record[schema.PREVIOUS_EDGES]
+        record[schema.PREVIOUS_EDGES] = record[schema.FRONTIER_EDGES]
+        fill_columns(columns, num_vertices, record)
+        record[schema.PREVIOUS_EDGES] = before
+        seconds += record[schema.FURTHER_LEVELS] * dot(weights, columns)
+    return seconds
 
 
 @kernel(counted=False, inner=True)
@@ -185,6 +221,7 @@ def _is_like(record, other):
     for column in (
         schema.FRONTIER_VERTICES,
         schema.FRONTIER_EDGES,
+        schema.PREVIOUS_EDGES,
         schema.UNVISITED_VERTICES,
         schema.UNVISITED_EDGES,
     ):
@@ -202,8 +239,7 @@ def add_up(policy, num_vertices, records, memory):
     `_charge_beyond` handles the start, except if one launch of several levels is timed as a whole:
     that time includes the start.
 
-    `policy` is uncorrected. `records` is float64 (levels, record_width), `memory` float64 (things,
-    MEMORY_COLUMNS).
+    `policy` is uncorrected. `records` is float64 (levels, record_width).
     """
     columns = policy.work
     memory[:, EXPECTED] = 0.0
@@ -222,7 +258,9 @@ def add_up(policy, num_vertices, records, memory):
             group_seconds += record[schema.SECONDS]
             if i == 0 and end > 1:
                 group_seconds += record[schema.TRANSFER_SECONDS]
-            expected = _expected(policy, record, columns)
+            expected = _expected(policy, num_vertices, record, columns)
+            if record[schema.FURTHER_LEVELS] > 0.0:
+                filled = -1
             group_expected += _corrected(memory, _thing_of(policy, record), expected)
             total += record[schema.SECONDS] + record[schema.SELECT_SECONDS]
             if i == 0 and end == 1:
@@ -238,10 +276,13 @@ def add_up(policy, num_vertices, records, memory):
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            if end > begin + 1:  # otherwise they are already filled
+            if filled != i:
                 fill_columns(columns, num_vertices, record)
                 filled = i
-            _note(memory, _thing_of(policy, record), _expected(policy, record, columns), scale)
+            expected = _expected(policy, num_vertices, record, columns)
+            if record[schema.FURTHER_LEVELS] > 0.0:
+                filled = -1
+            _note(memory, _thing_of(policy, record), expected, scale)
             if (i == 0 and end > 1) or (i > 0 and record[schema.TRANSFER_SECONDS] == 0.0):
                 one, one_seconds, two, two_seconds = _migrations(policy, record, columns)
                 _note(memory, one, one_seconds, scale)
@@ -294,7 +335,7 @@ def _middle(values):
 @kernel(counted=False, inner=True)
 def _common(memory, strategies, column):
     count = strategies // 2
-    values = memory[:count, EXPECTED]  # scratch from here on
+    values = memory[:count, FACTOR]  # scratch
     for s in range(count):
         large = memory[count + s]
         values[s] = large[column] if large[KNOWN] != 0.0 else memory[s, column]
@@ -302,15 +343,18 @@ def _common(memory, strategies, column):
 
 
 @kernel(counted=False, inner=True)
-def _remember(row, ratio):
-    """Replace the oldest ratio; the first ratio and the ratio of a trial replace all."""
+def _remember(row, ratio, band):
+    """Replace the oldest ratio; the first ratio and the ratio of a trial replace all.
+
+    A trial has failed if the ratio is beyond the first one by more than `band`.
+    """
     if row[KNOWN] == 0.0:
         row[FIRST] = ratio
         row[WAIT] = PATIENCE
     if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
         row[:WINDOW] = ratio
     if row[TRIAL] != 0.0:
-        row[WAIT] = PATIENCE if ratio < DEAD_BAND * row[FIRST] else 2.0 * row[WAIT]
+        row[WAIT] = PATIENCE if ratio < band * row[FIRST] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
     row[NEXT] = (row[NEXT] + 1) % WINDOW
     row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
@@ -325,9 +369,53 @@ def _wait(row):
         row[TRIAL] = 1.0
 
 
+@njit(inline="always")
+def _place_row(policy, memory, thing):
+    """Return the row of a strategy's place."""
+    place = policy.places[thing % policy.places.size]
+    return memory[memory.shape[0] - policy.migrations.shape[1] + place]
+
+
 @kernel(counted=False, inner=True)
-def _find_factors(memory, strategies, dead_band):
-    """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE."""
+def _learn_places(policy, memory, common, dead_band, total):
+    """Learn the places' factors from strategies whose FACTOR is the common one.
+
+    Fill FACTOR of the places' rows. Return the largest change since they were considered.
+    """
+    places = policy.migrations.shape[1]
+    rows = memory[memory.shape[0] - places :]
+    rows[:, EXPECTED] = 0.0
+    rows[:, MEASURED] = 0.0
+    for thing in range(_num_strategies(policy)):
+        strategy = memory[thing]
+        if strategy[FACTOR] == common:
+            row = _place_row(policy, memory, thing)
+            row[EXPECTED] += common * strategy[EXPECTED]
+            row[MEASURED] += strategy[MEASURED]
+    change = 1.0
+    for place in range(places):
+        row = rows[place]
+        if row[EXPECTED] > 0.0 and row[MEASURED] >= EVIDENCE_SHARE * total:
+            row[FIRST] = 1.0
+            ratio = row[MEASURED] / row[EXPECTED]
+            _remember(row, min(max(ratio, 1.0 / dead_band), dead_band), PLACE_BAND)
+        else:
+            _wait(row)
+        row[RATIO] = _middle(row[:WINDOW])
+        row[FACTOR] = 1.0 if 1.0 / PLACE_BAND < row[RATIO] < PLACE_BAND else row[RATIO]
+        since = row[FACTOR] / row[CONSIDERED]
+        change = max(change, since, 1.0 / since)
+    return change
+
+
+@kernel(counted=False, inner=True)
+def _find_factors(policy, memory, dead_band, total):
+    """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE.
+
+    The factors of strategies are without that of their place.
+    """
+    strategies = _num_strategies(policy)
+    things = _num_things(policy)
     common = _common(memory, strategies, RATIO)
     common_in_use = _common(memory, strategies, IN_USE)
     band = dead_band if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
@@ -335,17 +423,42 @@ def _find_factors(memory, strategies, dead_band):
         common = 1.0
     together = common / common_in_use
     since = common / _common(memory, strategies, CONSIDERED)
-    change = 1.0
-    for thing in range(memory.shape[0]):
+    for thing in range(things):
         row = memory[thing]
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
         far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else dead_band)
         row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
+    changed = _learn_places(policy, memory, common, dead_band, total) > PLACE_HYSTERESIS
+    change = 1.0
+    for thing in range(things):
+        row = memory[thing]
+        if thing < strategies and row[FACTOR] != common:
+            row[FACTOR] /= _place_row(policy, memory, thing)[FACTOR]
         relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
     if max(together, 1.0 / together) > COMMON_HYSTERESIS:
         return REPLACE
-    return CONSIDER if change > HYSTERESIS else KEEP
+    return CONSIDER if changed or change > HYSTERESIS else KEEP
+
+
+def new_memory(policy):
+    """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
+    places = policy.migrations.shape[1]
+    memory = np.zeros((_num_things(policy) + places, MEMORY_COLUMNS))
+    memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
+    memory[-places:, :WINDOW] = 1.0
+    memory[-places:, (KNOWN, RATIO)] = 1.0
+    memory[-places:, FIRST] = 1.0 / OPTIMISM
+    memory[-places:, WAIT] = FIRST_PATIENCE
+    return memory
+
+
+def factors_of(policy, memory):
+    """Return the factors of all things, each strategy's times its place's."""
+    factors = memory[: _num_things(policy), FACTOR].copy()
+    of_places = memory[_num_things(policy) :, FACTOR]
+    factors[: _num_strategies(policy)] *= np.tile(of_places[policy.places], 2)
+    return np.clip(factors, 1.0 / BOUND, BOUND)
 
 
 @kernel(counted=False)
@@ -355,20 +468,20 @@ def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
     `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
     float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
     search. Updated are `overhead`, float64 (places,), the least seconds beyond the levels of
-    searches that stayed at each place, inf at first, and `memory`, float64 (things,
-    MEMORY_COLUMNS), FACTOR included. Factors within `dead_band` count as equal.
+    searches that stayed at each place, inf at first, and `memory` (`new_memory`), FACTOR included.
+    Factors within `dead_band` count as equal.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
         return KEEP
     _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhead)
-    for thing in range(memory.shape[0]):
+    for thing in range(_num_things(policy)):
         row = memory[thing]
         expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
         share = max(measured, expected * row[IN_USE]) / total
         if expected > 0.0 and (share >= EVIDENCE_SHARE or row[KNOWN] == 0.0):
-            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND))
+            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), DEAD_BAND)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(memory, _num_strategies(policy), dead_band)
+    return _find_factors(policy, memory, dead_band, total)

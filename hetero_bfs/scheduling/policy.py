@@ -70,6 +70,7 @@ MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
 FIXED, DIRECTION, MODEL, SPEEDS = 0, 1, 2, 3
 ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
+_MOST_LEVELS = 1 << 62
 LEAST_SECONDS = 1e-30  # least divisor
 CAUTION = 1.4
 """Factor by which bottom-up on the host must be predicted faster early in a search. Early means:
@@ -357,6 +358,7 @@ class Alike(NamedTuple):
 
     `vertices` and `edges` of the frontier are at most these, and at least these over `ratio`
     squared. At least `unvisited` edges are unvisited, and more than `share` times the frontier's.
+    The level's number is less than `end`.
     """
 
     vertices: Any
@@ -364,6 +366,7 @@ class Alike(NamedTuple):
     ratio: Any
     unvisited: Any
     share: Any
+    end: Any
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -371,7 +374,7 @@ def alike_levels(policy, state, records):
     """Return the bounds of levels after the one that `state` describes; its choice is recorded.
 
     The bounds are those of `_is_alike`, and of the rule. They admit no level where they would be
-    complicated, nor for FIXED, whose searches measure each level.
+    complicated.
     """
     anchor = records[int(records[_row_of(state), CHOSEN_AT])]
     half = 0.5 * state[UNVISITED_EDGES]  # so that one prediction suits all levels of a record
@@ -380,17 +383,31 @@ def alike_levels(policy, state, records):
         vertices, edges = ratio * anchor[FRONTIER_VERTICES], ratio * anchor[FRONTIER_EDGES]
         unvisited = max(half, anchor[UNVISITED_EDGES] / ratio)
         simple = _is_early(anchor) and anchor[REPRESENTATION] == QUEUE
-        return Alike(vertices, edges, ratio, unvisited, _TURN if simple else np.inf)
-    share = policy.alpha if policy.rule != FIXED else np.inf
-    return Alike(float(TINY_EDGES), float(TINY_EDGES), float(TINY_EDGES), half, share)
+        share = _TURN if simple else np.inf
+        return Alike(vertices, edges, ratio, unvisited, share, _MOST_LEVELS)
+    tiny, share, end = float(TINY_EDGES), policy.alpha, _MOST_LEVELS
+    if policy.rule == FIXED:
+        share, end = 0.0, _end_of_stay(policy.schedule, int(state[LEVEL]))
+    return Alike(tiny, tiny, tiny, half, share, end)
 
 
 @njit(inline="always")
-def is_alike(bounds, vertices, edges, unvisited):
+def _end_of_stay(schedule, level):
+    """Return the next level at which a schedule changes the strategy."""
+    last = schedule.size - 1
+    end = level + 1
+    while end <= last and schedule[end] == schedule[min(level, last)]:
+        end += 1
+    return end if end <= last else _MOST_LEVELS
+
+
+@njit(inline="always")
+def is_alike(bounds, level, vertices, edges, unvisited):
     """Tell whether a level is within bounds (`alike_levels`)."""
     squared = bounds.ratio * bounds.ratio
     return (
-        vertices <= bounds.vertices
+        level < bounds.end
+        and vertices <= bounds.vertices
         and edges <= bounds.edges
         and squared * vertices >= bounds.vertices
         and squared * edges >= bounds.edges

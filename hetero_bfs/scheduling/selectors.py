@@ -120,6 +120,18 @@ class Recording:
     def num_levels(self) -> int:
         return len(self.records) + int(self.records[:, schema.FURTHER_LEVELS].sum())
 
+    def seconds(self) -> npt.NDArray[np.float64]:
+        """Return seconds of each level, choosing included, and of the migration before it.
+
+        The result is float64 (levels, 2). Levels that share a record share its seconds equally.
+        """
+        levels = 1 + self.records[:, schema.FURTHER_LEVELS].astype(np.int64)
+        level = (self.records[:, schema.SECONDS] + self.records[:, schema.SELECT_SECONDS]) / levels
+        found = np.zeros((self.num_levels, 2))
+        found[:, 0] = np.repeat(level, levels)
+        found[np.cumsum(levels) - levels, 1] = self.records[:, schema.TRANSFER_SECONDS]
+        return found
+
     def traces(self) -> list[LevelTrace]:
         return [
             self._trace(level, None if level[schema.CHOSEN_AT] == row else self._kept_from(level))

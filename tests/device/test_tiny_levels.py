@@ -58,11 +58,33 @@ def test_their_seconds_are_divided_among_them():
         assert sum(trace.seconds for trace in search.traces) == pytest.approx(whole.sum())
 
 
-def test_fixed_schedules_and_intervals_measure_each_level():
-    for options in ({"selector": "fixed:TC"}, {"decision_interval": 3}):
-        with engine_on(None, trees(3, 50), **options) as engine:
-            recording = engine.search(0).recording()
-            assert not recording.records[:, schema.FURTHER_LEVELS].any()
+def test_with_intervals_each_level_has_its_record():
+    with engine_on(None, trees(3, 50), decision_interval=3) as engine:
+        recording = engine.search(0).recording()
+        assert not recording.records[:, schema.FURTHER_LEVELS].any()
+
+
+@pytest.mark.parametrize("change", [1, 20, 21, 39, 10**6])
+def test_a_schedule_changes_the_strategy_where_it_says(change):
+    """Levels before the change share a record, and so do those after it."""
+    schedule = ["TC"] * min(change, 60) + ["BC", "TC"] * (change < 60)
+    edges = trees(3, 50)
+    with engine_on(None, edges, selector="fixed:" + ",".join(schedule)) as engine:
+        source = int(engine.graph.relabelling.new_of_old[0])
+        search = engine.search(source)
+        wanted = [schedule[min(level, len(schedule) - 1)] for level in range(search.num_levels)]
+        assert [trace.strategy for trace in search.traces] == wanted
+        assert len(search.recording().records) < search.num_levels / 4
+        check_search(engine, edges, 0)
+
+
+def test_seconds_of_levels_are_those_of_the_traces():
+    with engine_on(None, trees(3, 200), selector="fixed:TC") as engine:
+        search = engine.search(0)
+        seconds = search.recording().seconds()
+        assert len(seconds) == search.num_levels > len(search.recording().records)
+        shown = [(trace.seconds, trace.transfer_seconds) for trace in search.traces]
+        np.testing.assert_allclose(seconds, shown)
 
 
 def with_tails_on_the_host(candidates):

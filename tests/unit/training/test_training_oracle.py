@@ -19,6 +19,7 @@ from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import named_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rehearsal import sampled_levels
+from hetero_bfs.scheduling.selectors import FixedSelector, Recording
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training import measure
@@ -170,7 +171,7 @@ def recorded(level_seconds, transfer_seconds):
     records = np.zeros((len(level_seconds), schema.PREDICTED))
     records[:, schema.SECONDS] = level_seconds
     records[:, schema.TRANSFER_SECONDS] = transfer_seconds
-    return SimpleNamespace(records=records)
+    return Recording(records, FixedSelector(STRATEGIES["TC"]), 0, 0, 1)
 
 
 def stand_in_for_searches(monkeypatch, level_seconds, seconds, transfer_seconds=0.0):

@@ -309,7 +309,7 @@ def _run_tiny_levels(arrays, policy, state, records):
         goes_on = (
             0 < more < schema.TINY_EDGES
             and left > found
-            and is_alike(bounds, found, more, unvisited - more)
+            and is_alike(bounds, level, found, more, unvisited - more)
         )
         if not goes_on:
             break
