@@ -19,9 +19,16 @@ from hetero_bfs.cli.argument_groups import positive
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import choose_devices
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
-from hetero_bfs.training.regret import ROUNDS, SLOWEST, in_percent, measure_regret, summarise
+from hetero_bfs.training.regret import (
+    ROUNDS,
+    SETTLED,
+    SLOWEST,
+    in_percent,
+    measure_regret,
+    summarise,
+)
 
-_SHOWN = ("oracle", "learned", "thresholds", "auto", "zhang", "none")
+_SHOWN = ("oracle", "learned", "thresholds", "auto", SETTLED, "zhang", "none")
 
 
 def main() -> None:

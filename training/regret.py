@@ -1,7 +1,9 @@
 """Regret: how much slower a selector's schedule is than the best one known.
 
 A configuration is a single strategy (`fixed:TC`), a selector, or `none`. `none` stands for no
-selector: the strategy that, in hindsight, was the best single one for this search.
+selector: the strategy that, in hindsight, was the best single one for this search. Selectors are as
+in the first search of an engine without corrections. `auto-settled` is `auto` as an engine has
+corrected it after `SETTLING` searches.
 
 For each graph and source every configuration searches once, which gives its schedule. The oracle
 (oracle.py) finds the best schedule from measured levels and migrations. All distinct schedules are
@@ -23,6 +25,8 @@ seconds are that sum, and `estimated` is true.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from itertools import cycle
 from statistics import median
 from typing import Any, TypeVar
 
@@ -38,13 +42,15 @@ from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_selectors import ModelSelector
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, MODEL_SELECTORS, STRATEGIES, host_only
 from hetero_bfs.training.measure import count_levels
 from hetero_bfs.training.oracle import best_schedule, measure_costs, schedule_text
 
 SELECTORS = ("alpha-beta", "daga", *MODEL_SELECTORS, "auto")
-ORACLE, NONE = "oracle", "none"
+ORACLE, NONE, SETTLED = "oracle", "none", "auto-settled"
+SETTLING = 8
 SLOWEST = 8.0
 ROUNDS = 7
 COLUMNS = (
@@ -95,13 +101,11 @@ def measure_regret(
     """
     rows: list[dict[str, Any]] = []
     for graph in graphs:
-        with Engine(
-            build_search_graph(graph.make()),
-            host_only(),
-            correction=False,
-            **device_settings(info),
-        ) as engine:
-            rows += measure_graph(engine, graph, sources, rounds, selectors)
+        lists, settings = build_search_graph(graph.make()), device_settings(info)
+        settled = _settle(lists, sources, settings) if "auto" in selectors else {}
+        with Engine(lists, host_only(), correction=False, **settings) as engine:
+            made = dict(_make_selectors(engine, selectors)) | settled
+            rows += measure_graph(engine, graph, sources, rounds, made)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -197,6 +201,18 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
         if name in MODEL_SELECTORS and engine.selector.name != name:
             continue
         yield name, engine.selector
+
+
+def _settle(graph: SearchGraph, sources: int, settings: dict[str, Any]) -> dict[str, Selector]:
+    """Return `auto` as some searches have corrected it; nothing if it has no model."""
+    with Engine(graph, **settings) as engine:
+        if not isinstance(engine.selector, ModelSelector):
+            return {}
+        for _, key in zip(range(SETTLING), cycle(sources_of(engine, sources)), strict=False):
+            engine.search(key)
+        found = copy(engine.selector)
+    found.uncorrected = found  # the other engine takes it as it is
+    return {SETTLED: found}
 
 
 def in_turns(turns: Sequence[T], rounds: int, round_seconds: float) -> Iterator[T]:

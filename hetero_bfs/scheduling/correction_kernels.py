@@ -15,10 +15,10 @@ all strategies equally, such as other work on the machine. A candidate counts on
 levels if they are known. One that no search has run counts as 1: so if those that looked cheap are
 slow, the others are tried. A thing has its own factor only if that is far from the common one.
 
-Each place has a factor, too, which all its strategies share. It is measured at those without a
-factor of their own. It keeps the order of a place's strategies, so it may be used when it is small:
-it decides between places that are nearly equal. At first a place counts as exact. One that
-neither a probe nor a search has run is tried once as if it were faster by OPTIMISM.
+Each place has two factors, too, for SMALL and for LARGE levels. All strategies there share them.
+They are measured at those without a factor of their own. They keep the order of a place's
+strategies, so they may be used when they are small: they decide between places that are nearly
+equal. At first a place counts as exact.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -65,9 +65,6 @@ top-down that took 1.5 times as long."""
 PLACE_BAND = 1.15
 """A place's factor within this ratio counts as 1."""
 
-OPTIMISM = 1.3
-"""A place that no search runs may be faster than predicted by this factor."""
-
 RELEASE = 1.2
 """A thing keeps its own factor while that differs from the common one by more than this ratio."""
 
@@ -92,11 +89,8 @@ PATIENCE = 32
 """Searches without evidence before a trial begins. In a trial the next ratio replaces all
 remembered ratios. A failed trial doubles the number, so slow things are tried ever more rarely."""
 
-FIRST_PATIENCE = 4
-"""The same for the first trial of a place."""
-
-# Columns of the memory, which has a row for each thing and then for each place; the first WINDOW
-# columns are ratios.
+# Columns of the memory, which has a row for each thing, then for each place at SMALL levels and at
+# LARGE ones; the first WINDOW columns are ratios.
 (
     KNOWN,
     NEXT,  # index of the oldest ratio
@@ -371,9 +365,10 @@ def _wait(row):
 
 @njit(inline="always")
 def _place_row(policy, memory, thing):
-    """Return the row of a strategy's place."""
-    place = policy.places[thing % policy.places.size]
-    return memory[memory.shape[0] - policy.migrations.shape[1] + place]
+    """Return the row of a strategy's place, at levels of the thing's size."""
+    candidates, places = policy.places.size, policy.migrations.shape[1]
+    row = _num_things(policy) + places * (thing // candidates) + policy.places[thing % candidates]
+    return memory[row]
 
 
 @kernel(counted=False, inner=True)
@@ -382,8 +377,7 @@ def _learn_places(policy, memory, common, dead_band, total):
 
     Fill FACTOR of the places' rows. Return the largest change since they were considered.
     """
-    places = policy.migrations.shape[1]
-    rows = memory[memory.shape[0] - places :]
+    rows = memory[_num_things(policy) :]
     rows[:, EXPECTED] = 0.0
     rows[:, MEASURED] = 0.0
     for thing in range(_num_strategies(policy)):
@@ -393,10 +387,9 @@ def _learn_places(policy, memory, common, dead_band, total):
             row[EXPECTED] += common * strategy[EXPECTED]
             row[MEASURED] += strategy[MEASURED]
     change = 1.0
-    for place in range(places):
-        row = rows[place]
+    for i in range(rows.shape[0]):
+        row = rows[i]
         if row[EXPECTED] > 0.0 and row[MEASURED] >= EVIDENCE_SHARE * total:
-            row[FIRST] = 1.0
             ratio = row[MEASURED] / row[EXPECTED]
             _remember(row, min(max(ratio, 1.0 / dead_band), dead_band), PLACE_BAND)
         else:
@@ -443,21 +436,21 @@ def _find_factors(policy, memory, dead_band, total):
 
 def new_memory(policy):
     """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
-    places = policy.migrations.shape[1]
-    memory = np.zeros((_num_things(policy) + places, MEMORY_COLUMNS))
+    things, places = _num_things(policy), 2 * policy.migrations.shape[1]
+    memory = np.zeros((things + places, MEMORY_COLUMNS))
     memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
-    memory[-places:, :WINDOW] = 1.0
-    memory[-places:, (KNOWN, RATIO)] = 1.0
-    memory[-places:, FIRST] = 1.0 / OPTIMISM
-    memory[-places:, WAIT] = FIRST_PATIENCE
+    memory[things:, :WINDOW] = 1.0
+    memory[things:, (KNOWN, FIRST, RATIO)] = 1.0
+    memory[things:, WAIT] = PATIENCE
     return memory
 
 
 def factors_of(policy, memory):
     """Return the factors of all things, each strategy's times its place's."""
-    factors = memory[: _num_things(policy), FACTOR].copy()
-    of_places = memory[_num_things(policy) :, FACTOR]
-    factors[: _num_strategies(policy)] *= np.tile(of_places[policy.places], 2)
+    things, strategies = _num_things(policy), _num_strategies(policy)
+    factors = memory[:things, FACTOR].copy()
+    of_places = memory[things:, FACTOR].reshape(2, -1)
+    factors[:strategies] *= of_places[:, policy.places].ravel()
     return np.clip(factors, 1.0 / BOUND, BOUND)
 
 
