@@ -85,6 +85,12 @@ clearly better, or replace them in any case."""
 EVIDENCE_SHARE = 0.05
 """A search is evidence of a thing from this share of its seconds, measured or expected."""
 
+FIRST_SHARE = 0.03
+"""The same of a thing of which there is no evidence yet."""
+
+PLACE_SHARE = 0.25
+"""The same of a place's factor, which all levels of its size share, and not only one strategy's."""
+
 PATIENCE = 32
 """Searches without evidence before a trial begins. In a trial the next ratio replaces all
 remembered ratios. A failed trial doubles the number, so slow things are tried ever more rarely."""
@@ -389,7 +395,7 @@ def _learn_places(policy, memory, common, dead_band, total):
     change = 1.0
     for i in range(rows.shape[0]):
         row = rows[i]
-        if row[EXPECTED] > 0.0 and row[MEASURED] >= EVIDENCE_SHARE * total:
+        if row[EXPECTED] > 0.0 and row[MEASURED] >= PLACE_SHARE * total:
             ratio = row[MEASURED] / row[EXPECTED]
             _remember(row, min(max(ratio, 1.0 / dead_band), dead_band), PLACE_BAND)
         else:
@@ -472,7 +478,8 @@ def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
         row = memory[thing]
         expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
         share = max(measured, expected * row[IN_USE]) / total
-        if expected > 0.0 and (share >= EVIDENCE_SHARE or row[KNOWN] == 0.0):
+        least = EVIDENCE_SHARE if row[KNOWN] != 0.0 else FIRST_SHARE
+        if expected > 0.0 and share >= least:
             _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), DEAD_BAND)
         else:
             _wait(row)

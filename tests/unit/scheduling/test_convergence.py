@@ -31,6 +31,7 @@ SHAPES = {
     "core and tail": core_and_tail_levels(40),
     "core": core_and_tail_levels(0)[:6],
     "chain": ((1, 2), *[(2, 4)] * 300),
+    "road": ((1, 2), *[(800, 1600)] * 300),
 }
 
 
@@ -114,11 +115,16 @@ def engine(base: ModelSelector, simulated: Machine) -> Correction:
     return Correction(base, probes)
 
 
-def run(shape: str, seed: int, spread: float, noise: float, drift=None) -> list[float]:
-    """Return true seconds over the best policy's, for each search."""
+def run(
+    shape: str, seed: int, spread: float, noise: float, drift=None, host=1.0, is_own=False
+) -> list[float]:
+    """Return true seconds over the best policy's, for each search; `host` is how slow it is."""
     states = states_of(SHAPES[shape], N, M)
-    base = model_selector("auto", machine(), ALL).on_graph(N, M, reference_of(states))
+    base = model_selector("auto", machine(), ALL, is_own).on_graph(N, M, reference_of(states))
     simulated = Machine(base, seed, spread, noise)
+    on_host = [strategy.device_kind == "cpu" for strategy in ALL]
+    simulated.factors[: 2 * len(ALL)][on_host * 2] *= host
+    simulated.set_factors(simulated.factors)
     correction = engine(base, simulated)
     ratios = []
     for number in range(SEARCHES):
@@ -137,6 +143,15 @@ def test_a_wrong_model_is_corrected_and_stays_so(shape, spread):
         ratios = run(shape, seed, spread, 0.1)
         assert max(ratios[WARM:]) <= 1.5, (seed, np.round(ratios, 2))
         assert np.mean(ratios[WARM:]) <= 1.1, (seed, np.round(ratios, 2))
+
+
+@pytest.mark.parametrize("host", [1.4, 1.8, 2.2])
+def test_of_places_that_are_nearly_equal_the_faster_one_is_found(host):
+    """The host's levels are predicted to take 0.8 times the device's; they take 1.1 to 1.8."""
+    for seed in range(3):
+        ratios = run("road", seed, 0.05, 0.1, host=host, is_own=True)
+        assert ratios[0] > 1.05
+        assert np.mean(ratios[WARM:]) <= 1.05, (seed, np.round(ratios, 2))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -44,6 +44,9 @@ LEVELS = (
 CORE_AND_TAIL = (*LEVELS, *[(8, 16)] * 300)
 """The same with chains."""
 
+CORE_AND_LONG_TAIL = (*LEVELS, *[(2, 4)] * 1000)
+"""The chains take about as long as the core."""
+
 
 def truth() -> SpeedModel:
     """The machine: top-down 1 ns an edge on the host, bottom-up 10 ns a vertex, the device 2x."""
@@ -277,6 +280,55 @@ def test_levels_that_take_no_time_say_nothing():
     for _ in range(10):
         recording, took = search(base, slower=lambda level, name: 20.0 if level == 0 else 1.0)
         assert correction.learn(recording, took) is base
+
+
+def test_a_first_measurement_of_what_takes_no_time_says_nothing_either():
+    base = spoiled({})
+    recording, took = search(base, slower=lambda level, name: 20.0 if level == 0 else 1.0)
+    assert Correction(base, [Probe(recording, took)]).selector is base
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["small levels", "large levels"])
+def test_a_place_that_is_a_little_slower_is_so_for_all_its_strategies(small):
+    """The host is slower by less than a strategy's factor needs, at levels of one size."""
+    base = model_selector("learned", truth(), ALL, is_own=True)
+    correction = Correction(base)
+    schedule = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BC", "BC", "TC", "TC")))
+    size = schema.SMALL if small else schema.LARGE
+
+    def slower(level, name):
+        return 1.4 if schema.size_of(CORE_AND_LONG_TAIL[level][1]) == size else 1.0
+
+    selectors = [
+        correction.learn(*search(schedule, slower=slower, levels=CORE_AND_LONG_TAIL))
+        for _ in range(WINDOW)
+    ]
+    assert selectors[WINDOW // 2 - 1] is base, "four of six searches must agree"
+    suffix = " (small levels)" if small else ""
+    assert factors_of(correction.selector) == {
+        f"TC{suffix}": pytest.approx(1.4),
+        f"BC{suffix}": pytest.approx(1.4),
+    }
+
+
+def test_levels_that_share_a_record_are_expected_to_be_steady(monkeypatch):
+    """Only the first of them has a much smaller frontier than the level before."""
+    made = model_json("machine")
+    made["learned"]["TC"] |= {"unsteadiness": 2e-5}
+    model = read_model(json.dumps(made), "made")
+    monkeypatch.setitem(globals(), "truth", lambda: model)
+    base = model_selector("learned", model, ALL)
+    correction = Correction(base, probes())
+    schedule = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BC", "BC", "TC", "TC")))
+    recording, took = search(schedule, levels=CORE_AND_LONG_TAIL)
+    records, tail = recording.records, len(LEVELS)
+    rest = records[tail + 1 :]
+    assert records[tail, schema.SECONDS] > 5 * rest[:, schema.SECONDS].max()
+    records[tail, schema.SECONDS] += rest[:, schema.SECONDS].sum()
+    records[tail, schema.FURTHER_LEVELS] = len(rest)
+    merged = replace(recording, records=records[: tail + 1])
+    for _ in range(WINDOW):
+        assert correction.learn(merged, took) is base
 
 
 def test_what_a_busy_machine_made_look_slow_is_tried_again():
