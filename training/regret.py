@@ -120,8 +120,10 @@ def measure_graph(
 
     `selectors` may also map names to selectors. This changes the engine's selector.
     """
-    ready = isinstance(selectors, Mapping)
-    made = dict(selectors) if ready else dict(_make_selectors(engine, selectors))
+    if isinstance(selectors, Mapping):
+        made = dict(selectors)
+    else:
+        made = dict(_make_selectors(engine, selectors))
     machine = machine_slug(engine.device_info)
     for key in sources_of(engine, sources):
         for row in _Replays(engine, key, made, rounds).rows():

@@ -100,7 +100,7 @@ class Correction:
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
         self.base = base
         self.selector = base
-        self._memory = kernels.new_memory(base.by_model)
+        self._memory = kernels.new_memory(base.by_model, base.is_own)
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         self._patience, self._since = 1, 0
         for one in probes:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from hetero_bfs.scheduling import schema
@@ -42,6 +43,7 @@ from hetero_bfs.scheduling.columns import (
     migrations_between,
     size_of_level,
 )
+from hetero_bfs.scheduling.policy import Policy
 from hetero_bfs.scheduling.schema import has_queue
 from hetero_bfs.support.compiling import kernel
 
@@ -57,10 +59,10 @@ BOUND = 32.0
 DEAD_BAND = 1.5
 """Factors within this ratio count as equal: a model is more exact than measurements differ."""
 
-OWN_DEAD_BAND = 2.5
+OWN_DEAD_BAND = 4.0
 """The same for a model that was trained on a machine of this name. Its errors depend on the level,
-and a factor is measured at the levels that ran. A factor of 1.7 for bottom-up moved levels to
-top-down that took 1.5 times as long."""
+and a factor is measured at the levels that ran. Factors of 1.7 and 3 for bottom-up moved levels to
+top-down that took longer."""
 
 PLACE_BAND = 1.15
 """A place's factor within this ratio counts as 1."""
@@ -440,18 +442,23 @@ def _find_factors(policy, memory, dead_band, total):
     return CONSIDER if changed or change > HYSTERESIS else KEEP
 
 
-def new_memory(policy):
-    """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
-    things, places = _num_things(policy), 2 * policy.migrations.shape[1]
-    memory = np.zeros((things + places, MEMORY_COLUMNS))
+def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
+    """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS).
+
+    For a model of this machine that counts as measured: a thing's factor changes once most of its
+    remembered ratios say so. For another model the first ratio replaces all.
+    """
+    things = _num_things(policy)
+    memory = np.zeros((things + 2 * policy.migrations.shape[1], MEMORY_COLUMNS))
     memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
-    memory[things:, :WINDOW] = 1.0
-    memory[things:, (KNOWN, FIRST, RATIO)] = 1.0
-    memory[things:, WAIT] = PATIENCE
+    known = memory[0 if is_own else things :]
+    known[:, :WINDOW] = 1.0
+    known[:, (KNOWN, FIRST, RATIO)] = 1.0
+    known[:, WAIT] = PATIENCE
     return memory
 
 
-def factors_of(policy, memory):
+def factors_of(policy: Policy, memory: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the factors of all things, each strategy's times its place's."""
     things, strategies = _num_things(policy), _num_strategies(policy)
     factors = memory[:things, FACTOR].copy()

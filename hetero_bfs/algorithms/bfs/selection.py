@@ -168,15 +168,20 @@ class Selection:
         self.selector = bound
 
     def _correct(self) -> None:
-        """Take the correction of a selector with a model; the first one runs the probes."""
+        """Take the correction of a selector with a model; the first one runs the probes.
+
+        A model of this machine needs none. Probes run strategies at levels where searches do not,
+        and its errors depend on the level.
+        """
         self.learns, base = None, self.selector
         if not (self._corrects and isinstance(base, ModelSelector)):
             return
-        if self._probes is None:
+        if self._probes is None and not base.is_own:
             self._probes = self._probe()
         known = self._known.get(base.name)
         if known is None or not known.is_of(base):
-            known = self._known[base.name] = Correction(base, self._probes)
+            probes = () if base.is_own or self._probes is None else self._probes
+            known = self._known[base.name] = Correction(base, probes)
         self.learns, self.selector = known, known.selector
 
     def _probe(self) -> list[Probe]:

@@ -25,9 +25,14 @@ def seconds_for_all(data) -> None:
         data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
 
+def calibrated(data) -> None:
+    seconds_for_all(data)
+    data["about"]["calibrated_from"] = {"name": "another machine"}
+
+
 @pytest.fixture
 def slow_model(trained, one_thread):
-    trained(None, seconds_for_all)
+    trained(None, calibrated)
 
 
 KRONECKER = hb.KroneckerEdges(8)
@@ -47,6 +52,19 @@ def test_an_engine_corrects_before_its_first_search_and_after():
         engine.set_selector("alpha-beta")
         assert engine.corrections == {}
         engine.set_selector("learned")
+        assert engine.corrections["TC"] == 1 / BOUND
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_model_of_this_machine_is_corrected_by_searches_alone(trained, monkeypatch):
+    trained(None, seconds_for_all)
+    monkeypatch.setattr(
+        "hetero_bfs.algorithms.bfs.selection.probe", lambda *arguments: pytest.fail("probed")
+    )
+    with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
+        assert engine.corrections == {}
+        for key in np.flatnonzero(engine.graph.input_degree)[:8].tolist():
+            engine.bfs(key)
         assert engine.corrections["TC"] == 1 / BOUND
 
 
