@@ -3,7 +3,8 @@
 An item, here called a *thing*, is a candidate at small levels, a candidate at large levels, or a
 migration. Things are numbered in this order: the candidates at SMALL levels and at LARGE ones, both
 in the selector's order, then the migrations as in `Policy.migrations`: START, SWITCH and CONVERT at
-each place. So what is learned in a core of high degrees says nothing about its long tails.
+each place. So what is learned in a core of high degrees says nothing about its long tails, once
+both were measured. Until then a candidate's factor at levels of one size serves the other, too.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
@@ -426,9 +427,12 @@ def _find_factors(policy, memory, dead_band, total):
     since = common / _common(memory, strategies, CONSIDERED)
     for thing in range(things):
         row = memory[thing]
+        known = row
+        if row[KNOWN] == 0.0 and thing < strategies:
+            known = memory[(thing + strategies // 2) % strategies]  # at levels of the other size
         own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
-        far = abs(math.log(row[RATIO] / common)) > math.log(RELEASE if own else dead_band)
-        row[FACTOR] = row[RATIO] if far and row[KNOWN] != 0.0 else common
+        far = abs(math.log(known[RATIO] / common)) > math.log(RELEASE if own else dead_band)
+        row[FACTOR] = known[RATIO] if far and known[KNOWN] != 0.0 else common
     changed = _learn_places(policy, memory, common, dead_band, total) > PLACE_HYSTERESIS
     change = 1.0
     for thing in range(things):

@@ -209,13 +209,20 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
 @settings(max_examples=100)
 @given(made=models(), states=searches())
 def test_with_such_a_reference_search_the_best_schedule_is_chosen(made, states):
+    """A later migration counts 1 / 32 more, so a little may be lost of what the best one migrates."""
     assume(len(states) <= MOST_COST_TO_GO_ROWS)
     cost_to_go = selector_of(made, name="learned").on_graph(
         states[0].num_vertices, states[0].num_edges, reference_of(states)
     )
     costs = costs_of(made, states)
     best = best_schedule(costs)
-    assert costs.schedule_seconds(walk(cost_to_go, states)) == pytest.approx(best.seconds)
+    at_levels = sum(
+        costs.seconds[level, ALL.index(STRATEGIES[name])]
+        for level, name in enumerate(best.strategies)
+    )
+    lost = costs.schedule_seconds(walk(cost_to_go, states)) - best.seconds
+    most = (best.seconds - at_levels) / 32 + len(states) * max(ASKING_SECONDS)
+    assert -1e-9 * best.seconds <= lost <= most + 1e-6 * best.seconds
     total = costs.schedule_seconds(walk(selector_of(made), states))
     assert total >= best.seconds * (1 - 1e-9)
 
