@@ -209,7 +209,7 @@ def test_the_compiled_policy_is_the_models_formula(made, features):
 @settings(max_examples=100)
 @given(made=models(), states=searches())
 def test_with_such_a_reference_search_the_best_schedule_is_chosen(made, states):
-    """A later migration counts 1 / 32 more, so a little may be lost of what the best one migrates."""
+    """A later migration counts 1 / 32 more, so that share of the best one's may be lost."""
     assume(len(states) <= MOST_COST_TO_GO_ROWS)
     cost_to_go = selector_of(made, name="learned").on_graph(
         states[0].num_vertices, states[0].num_edges, reference_of(states)
