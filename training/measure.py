@@ -50,12 +50,14 @@ MOST_MEASURED = 64
 
 Table = npt.NDArray[np.float64]
 
-_MOST_LEVELS = 1 << 62
+_ALL_LEVELS = 1 << 62
+"""A limit of levels that ends no search. With a limit no levels share a record."""
 
 _RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
 _WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # seconds of whole searches after which no more are run
-_LEAST_SECONDS = 1e-9
+_LEAST_SECONDS = 1e-7
+"""Least seconds of a start or a migration, which are differences of measurements."""
 
 
 def seconds_back_to_back(engine: Engine, keys: Sequence[int]) -> list[float]:
@@ -76,7 +78,7 @@ def count_levels(engine: Engine, source: int) -> tuple[int, int]:
 def search_top_down(engine: Engine, source: int) -> Search:
     """Search on the host by one strategy; each level has its own record."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
-    search.run(max_levels=_MOST_LEVELS)
+    search.run(max_levels=_ALL_LEVELS)
     return search
 
 
@@ -144,8 +146,9 @@ def measure_search(
     if walk.seconds and len(kinds) > 1:
         walk.charge_migrations(engine, source, frontier.level)
     for features, name, seconds, edges_scanned in walk.rows:
-        in_search = walk.in_search.get((features.level, name), seconds)
-        took = max(in_search + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
+        took = walk.in_search.get((features.level, name), seconds)
+        if name not in STRATEGIES:
+            took = max(took + walk.beyond.get(name, 0.0), _LEAST_SECONDS)
         yield features, name, took, edges_scanned
 
 
@@ -182,7 +185,8 @@ class _Walk:
         self.starts[kind] = max(_beyond(searches, taken.sum(axis=(1, 2))), _LEAST_SECONDS)
         self.rows.append((self.first, f"start_{kind}", self.starts[kind], None))
         levels = _level_seconds(searches)
-        clocked = count == 1 or (levels != levels[0]).any()
+        one_record = len(searches[0].recording().records) == 1
+        clocked = one_record or (levels != levels[0]).any()
         if not clocked:  # the host times the launch as a whole
             alone, conversions = self._repeated(schedule)
             levels = alone * (levels.sum() / (alone.sum() + conversions))

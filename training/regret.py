@@ -3,7 +3,7 @@
 A configuration is a single strategy (`fixed:TC`), a selector, or `none`. `none` stands for no
 selector: the strategy that, in hindsight, was the best single one for this search. Selectors are as
 in the first search of an engine without corrections. `auto-settled` is `auto` as an engine has
-corrected it after `SETTLING` searches.
+corrected it after `SETTLING` searches from other sources.
 
 For each graph and source every configuration searches once, which gives its schedule. The oracle
 (oracle.py) finds the best schedule from measured levels and migrations. All distinct schedules are
@@ -75,6 +75,7 @@ TIMED = 2
 
 _MOST_ROUNDS = 51
 _KEYS_DRAWN = 16
+_OTHER_SOURCES = 4
 _LEAST_REACHED = 0.1  # share of the searched vertices; excludes searches of small components
 
 _Names = tuple[str, ...]
@@ -210,7 +211,9 @@ def _settle(graph: SearchGraph, sources: int, settings: dict[str, Any]) -> dict[
     with Engine(graph, **settings) as engine:
         if not isinstance(engine.selector, ModelSelector):
             return {}
-        for _, key in zip(range(SETTLING), cycle(sources_of(engine, sources)), strict=False):
+        drawn = sources_of(engine, sources + _OTHER_SOURCES)
+        others = drawn[sources:] or drawn
+        for _, key in zip(range(SETTLING), cycle(others), strict=False):
             engine.search(key)
         found = copy(engine.selector)
     found.uncorrected = found  # the other engine takes it as it is

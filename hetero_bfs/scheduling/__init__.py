@@ -3,8 +3,7 @@
 Each chooser takes features of the next step, compares predicted seconds, and learns from measured
 ones:
 
-    policy.py               the level of a search: strategy and place; correction.py learns, from
-                            probes first
+    policy.py               the level of a search: strategy and place; correction.py learns
     program_decision.py     the iteration of a vertex program: direction and place, learned from
                             whole runs
     algorithm_decision.py   shortest paths: first strategy, widths of windows, and whether the host

@@ -1,4 +1,4 @@
-"""Corrections of a model by measured searches, and the probes that measure every strategy first.
+"""Corrections of a model by measured searches, and probes that measure every strategy.
 
 Corrections by measured times let a wrong model do little harm. Each strategy and each transition
 (start, switch, convert, on each device) has a factor that multiplies its predicted seconds.
@@ -7,7 +7,7 @@ Factors never change within a search, since a device runs all its levels in one 
 search uses the corrected selector.
 
 If a model predicts too long a time for a strategy, the strategy never runs and the error is never
-found. So probes run all strategies before the first search.
+found. So probes run all strategies before the first search, unless the model is of this machine.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ class Correction:
         """Use this selector, which is corrected by the factors just learned."""
         for column in (kernels.IN_USE, kernels.CONSIDERED):
             self._memory[:, column] = self._memory[:, kernels.FACTOR]
+        self._memory[: other.factors.size, kernels.USED] = other.factors
         if (other.factors != self.selector.factors).any():
             self.selector = other
 

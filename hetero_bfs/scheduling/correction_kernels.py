@@ -3,8 +3,7 @@
 An item, here called a *thing*, is a candidate at small levels, a candidate at large levels, or a
 migration. Things are numbered in this order: the candidates at SMALL levels and at LARGE ones, both
 in the selector's order, then the migrations as in `Policy.migrations`: START, SWITCH and CONVERT at
-each place. So what is learned in a core of high degrees says nothing about its long tails, once
-both were measured. Until then a candidate's factor at levels of one size serves the other, too.
+each place. So what is learned in a core of high degrees says nothing about its long tails.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
@@ -19,7 +18,12 @@ slow, the others are tried. A thing has its own factor only if that is far from 
 Each place has two factors, too, for SMALL and for LARGE levels. All strategies there share them.
 They are measured at those without a factor of their own. They keep the order of a place's
 strategies, so they may be used when they are small: they decide between places that are nearly
-equal. At first a place counts as exact.
+equal.
+
+A model of this machine is trusted, and so is any model about places: the remembered ratios are 1 at
+first, so that most of them must say otherwise. Of another model the first ratio counts for all. A
+candidate that was measured at levels of one size has that factor at the other size, too, until it
+is measured there.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -92,11 +96,12 @@ FIRST_SHARE = 0.03
 """The same of a thing of which there is no evidence yet."""
 
 PLACE_SHARE = 0.25
-"""The same of a place's factor, which all levels of its size share, and not only one strategy's."""
+"""A search is evidence of a place from this share of its measured seconds."""
 
 PATIENCE = 32
-"""Searches without evidence before a trial begins. In a trial the next ratio replaces all
-remembered ratios. A failed trial doubles the number, so slow things are tried ever more rarely."""
+"""Searches without evidence before a trial begins: the remembered ratios become the first one. If
+the model is not trusted, the next ratio replaces all of them. A failed trial doubles the number, so
+slow things are tried ever more rarely."""
 
 # Columns of the memory, which has a row for each thing, then for each place at SMALL levels and at
 # LARGE ones; the first WINDOW columns are ratios.
@@ -105,16 +110,20 @@ remembered ratios. A failed trial doubles the number, so slow things are tried e
     NEXT,  # index of the oldest ratio
     IDLE,  # searches since the last evidence
     WAIT,  # searches without evidence before a trial
-    TRIAL,  # whether the next ratio replaces all others
+    TRIAL,  # whether a trial has begun
+    TRUSTED,  # whether the ratios are 1 at first
     FIRST,  # the first ratio
     RATIO,  # median of the remembered ratios
-    FACTOR,
-    IN_USE,  # the factor that selectors use
-    CONSIDERED,  # the factor when a new policy was considered last
+    FACTOR,  # of a strategy: without its place's
+    OWN,  # whether FACTOR is not the common factor
+    POOL,  # of a place: which strategies its ratios are of
+    IN_USE,  # FACTOR when selectors got it
+    USED,  # the factor that selectors use, with the place's
+    CONSIDERED,  # FACTOR when a new policy was considered last
     EXPECTED,
     MEASURED,
-) = range(WINDOW, WINDOW + 12)
-MEMORY_COLUMNS = WINDOW + 12
+) = range(WINDOW, WINDOW + 16)
+MEMORY_COLUMNS = WINDOW + 16
 
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
@@ -129,7 +138,7 @@ def _num_strategies(policy):
 
 @njit(inline="always")
 def _num_things(policy):
-    return _num_strategies(policy) + 3 * policy.migrations.shape[1]
+    return 2 * policy.places.size + 3 * policy.migrations.shape[1]
 
 
 @njit(inline="always")
@@ -142,8 +151,8 @@ def _thing_of(policy, record):
 def _expected(policy, num_vertices, record, columns):
     """Return the expected seconds of a record's levels; `columns` are those of the first one.
 
-    Each further level is like the one before it. Their columns replace those of the first level,
-    which differ in numbers that migrations do not depend on.
+    Each further level is like the one before it. Afterwards `columns` are those of a further level.
+    Migrations use only numbers that are the same in both.
     """
     size = size_of_level(record[schema.FRONTIER_EDGES])
     weights = policy.weights[size, int(record[schema.STRATEGY])]
@@ -210,12 +219,12 @@ def _group_end(policy, records, begin):
 def _note(memory, thing, expected, scale):
     if thing >= 0 and expected > 0.0:
         memory[thing, EXPECTED] += expected
-        memory[thing, MEASURED] += expected * memory[thing, IN_USE] * scale
+        memory[thing, MEASURED] += expected * memory[thing, USED] * scale
 
 
 @kernel(counted=False, inner=True)
 def _corrected(memory, thing, expected):
-    return expected * memory[thing, IN_USE] if thing >= 0 else 0.0
+    return expected * memory[thing, USED] if thing >= 0 else 0.0
 
 
 @njit(inline="always")
@@ -279,7 +288,7 @@ def add_up(policy, num_vertices, records, memory):
         scale = group_seconds / group_expected if group_expected > 0.0 else 0.0
         for i in range(begin, end):
             record = records[i]
-            if filled != i:
+            if filled < 0 or (end > begin + 1 and filled != i):
                 fill_columns(columns, num_vertices, record)
                 filled = i
             expected = _expected(policy, num_vertices, record, columns)
@@ -301,7 +310,7 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
     If a search stays on one device, the time beyond its levels is the start, as in training
     (training/measure.py). If several places found parents, the search merges them at the end. So
     the switches bear the time that exceeds `overhead`, float64 (places,): the least overhead of
-    searches that stayed at a place.
+    searches that stayed at a place. Until one has, that is the expected start.
     """
     first, places = _num_strategies(policy), policy.migrations.shape[1]
     switches = first + places * SWITCH
@@ -310,15 +319,18 @@ def _charge_beyond(policy, num_vertices, records, memory, seconds, total, overhe
         switching += memory[switches + place, MEASURED]
     beyond = seconds - total
     there = policy.places[int(records[0, schema.STRATEGY])]
+    fill_columns(policy.work, num_vertices, records[0])
+    start = first + places * START + there
+    starting = migration_seconds(policy, START, there, policy.work)
     if switching == 0.0:
         overhead[there] = min(overhead[there], beyond)
         if records[0, schema.PLACE] < 0 and _group_end(policy, records, 0) == 1:
-            fill_columns(policy.work, num_vertices, records[0])
-            start = first + places * START + there
-            memory[start, EXPECTED] = migration_seconds(policy, START, there, policy.work)
+            memory[start, EXPECTED] = starting
             memory[start, MEASURED] = max(beyond, 0.0)
-    elif beyond > overhead[there]:
-        scale = 1.0 + (beyond - overhead[there]) / switching
+        return
+    least = overhead[there] if overhead[there] < np.inf else starting * memory[start, USED]
+    if beyond > least:
+        scale = 1.0 + (beyond - least) / switching
         for place in range(places):
             memory[switches + place, MEASURED] *= scale
 
@@ -347,15 +359,16 @@ def _common(memory, strategies, column):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio, band):
-    """Replace the oldest ratio; the first ratio and the ratio of a trial replace all.
+    """Replace the oldest ratio. Without trust the first ratio and that of a trial replace all.
 
     A trial has failed if the ratio is beyond the first one by more than `band`.
     """
-    if row[KNOWN] == 0.0:
-        row[FIRST] = ratio
-        row[WAIT] = PATIENCE
-    if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
-        row[:WINDOW] = ratio
+    if row[TRUSTED] == 0.0:
+        if row[KNOWN] == 0.0:
+            row[FIRST] = ratio
+            row[WAIT] = PATIENCE
+        if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
+            row[:WINDOW] = ratio
     if row[TRIAL] != 0.0:
         row[WAIT] = PATIENCE if ratio < band * row[FIRST] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
@@ -373,38 +386,53 @@ def _wait(row):
 
 
 @njit(inline="always")
+def _place_row_number(policy, thing):
+    """Return the number of a strategy's place and of the thing's size, among the places' rows."""
+    candidates = policy.places.size
+    return policy.migrations.shape[1] * (thing // candidates) + policy.places[thing % candidates]
+
+
+@njit(inline="always")
 def _place_row(policy, memory, thing):
-    """Return the row of a strategy's place, at levels of the thing's size."""
-    candidates, places = policy.places.size, policy.migrations.shape[1]
-    row = _num_things(policy) + places * (thing // candidates) + policy.places[thing % candidates]
-    return memory[row]
+    return memory[_num_things(policy) + _place_row_number(policy, thing)]
 
 
 @kernel(counted=False, inner=True)
 def _learn_places(policy, memory, common, dead_band, total):
-    """Learn the places' factors from strategies whose FACTOR is the common one.
+    """Learn the places' factors from strategies that have none of their own.
 
-    Fill FACTOR of the places' rows. Return the largest change since they were considered.
+    Fill FACTOR of the places' rows, relative to the common factor. Return the largest change since
+    they were considered. If other strategies have factors of their own than before, a place begins
+    anew.
     """
     rows = memory[_num_things(policy) :]
     rows[:, EXPECTED] = 0.0
     rows[:, MEASURED] = 0.0
     for thing in range(_num_strategies(policy)):
         strategy = memory[thing]
-        if strategy[FACTOR] == common:
+        if strategy[OWN] == 0.0:
             row = _place_row(policy, memory, thing)
-            row[EXPECTED] += common * strategy[EXPECTED]
+            row[EXPECTED] += strategy[EXPECTED]
             row[MEASURED] += strategy[MEASURED]
     change = 1.0
     for i in range(rows.shape[0]):
         row = rows[i]
+        pool = 0.0
+        for thing in range(_num_strategies(policy)):
+            is_here = _place_row_number(policy, thing) == i
+            pool += 2.0**thing if is_here and memory[thing, OWN] == 0.0 else 0.0
+        row[FIRST] = common
+        if pool != row[POOL]:
+            row[POOL], row[KNOWN] = pool, 0.0
+        if row[KNOWN] == 0.0:
+            row[:WINDOW] = common
         if row[EXPECTED] > 0.0 and row[MEASURED] >= PLACE_SHARE * total:
-            ratio = row[MEASURED] / row[EXPECTED]
-            _remember(row, min(max(ratio, 1.0 / dead_band), dead_band), PLACE_BAND)
+            _remember(row, row[MEASURED] / row[EXPECTED], PLACE_BAND)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW])
-        row[FACTOR] = 1.0 if 1.0 / PLACE_BAND < row[RATIO] < PLACE_BAND else row[RATIO]
+        relative = min(max(row[RATIO] / common, 1.0 / dead_band), dead_band)
+        row[FACTOR] = 1.0 if 1.0 / PLACE_BAND < relative < PLACE_BAND else relative
         since = row[FACTOR] / row[CONSIDERED]
         change = max(change, since, 1.0 / since)
     return change
@@ -412,12 +440,8 @@ def _learn_places(policy, memory, common, dead_band, total):
 
 @kernel(counted=False, inner=True)
 def _find_factors(policy, memory, dead_band, total):
-    """Fill FACTOR from RATIO; return KEEP, CONSIDER or REPLACE.
-
-    The factors of strategies are without that of their place.
-    """
-    strategies = _num_strategies(policy)
-    things = _num_things(policy)
+    """Fill FACTOR and OWN from RATIO; return KEEP, CONSIDER or REPLACE."""
+    strategies, things = _num_strategies(policy), _num_things(policy)
     common = _common(memory, strategies, RATIO)
     common_in_use = _common(memory, strategies, IN_USE)
     band = dead_band if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
@@ -425,49 +449,41 @@ def _find_factors(policy, memory, dead_band, total):
         common = 1.0
     together = common / common_in_use
     since = common / _common(memory, strategies, CONSIDERED)
-    for thing in range(things):
-        row = memory[thing]
-        known = row
-        if row[KNOWN] == 0.0 and thing < strategies:
-            known = memory[(thing + strategies // 2) % strategies]  # at levels of the other size
-        own = abs(row[IN_USE] / common_in_use - 1.0) > _ROUNDING
-        far = abs(math.log(known[RATIO] / common)) > math.log(RELEASE if own else dead_band)
-        row[FACTOR] = known[RATIO] if far and known[KNOWN] != 0.0 else common
-    changed = _learn_places(policy, memory, common, dead_band, total) > PLACE_HYSTERESIS
     change = 1.0
     for thing in range(things):
-        row = memory[thing]
-        if thing < strategies and row[FACTOR] != common:
-            row[FACTOR] /= _place_row(policy, memory, thing)[FACTOR]
+        row, source = memory[thing], memory[thing]
+        if row[KNOWN] == 0.0 and row[TRUSTED] == 0.0 and thing < strategies:
+            source = memory[(thing + strategies // 2) % strategies]  # levels of the other size
+        far = abs(math.log(source[RATIO] / common))
+        limit = RELEASE if row[OWN] != 0.0 else dead_band
+        row[OWN] = 1.0 if source[KNOWN] != 0.0 and far > math.log(limit) else 0.0
+        row[FACTOR] = source[RATIO] if row[OWN] != 0.0 else common
         relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
+    changed = _learn_places(policy, memory, common, dead_band, total) > PLACE_HYSTERESIS
     if max(together, 1.0 / together) > COMMON_HYSTERESIS:
         return REPLACE
     return CONSIDER if changed or change > HYSTERESIS else KEEP
 
 
 def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
-    """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS).
-
-    For a model of this machine that counts as measured: a thing's factor changes once most of its
-    remembered ratios say so. For another model the first ratio replaces all.
-    """
-    things = _num_things(policy)
+    """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
+    things = _num_things.py_func(policy)
     memory = np.zeros((things + 2 * policy.migrations.shape[1], MEMORY_COLUMNS))
-    memory[:, (FACTOR, IN_USE, CONSIDERED)] = 1.0
-    known = memory[0 if is_own else things :]
-    known[:, :WINDOW] = 1.0
-    known[:, (KNOWN, FIRST, RATIO)] = 1.0
-    known[:, WAIT] = PATIENCE
+    memory[:, (RATIO, FACTOR, IN_USE, USED, CONSIDERED)] = 1.0
+    trusted = memory[0 if is_own else things :]
+    trusted[:, :WINDOW] = 1.0
+    trusted[:, (TRUSTED, FIRST)] = 1.0
+    trusted[:, WAIT] = PATIENCE
     return memory
 
 
 def factors_of(policy: Policy, memory: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the factors of all things, each strategy's times its place's."""
-    things, strategies = _num_things(policy), _num_strategies(policy)
+    """Return the factors of all things: a strategy's own, or the common one times its place's."""
+    things, strategies = _num_things.py_func(policy), _num_strategies.py_func(policy)
     factors = memory[:things, FACTOR].copy()
-    of_places = memory[things:, FACTOR].reshape(2, -1)
-    factors[:strategies] *= of_places[:, policy.places].ravel()
+    of_places = memory[things:, FACTOR].reshape(2, -1)[:, policy.places].ravel()
+    factors[:strategies] *= np.where(memory[:strategies, OWN] != 0.0, 1.0, of_places)
     return np.clip(factors, 1.0 / BOUND, BOUND)
 
 
@@ -488,10 +504,10 @@ def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
     for thing in range(_num_things(policy)):
         row = memory[thing]
         expected, measured = row[EXPECTED], max(row[MEASURED], _LEAST_SECONDS)
-        share = max(measured, expected * row[IN_USE]) / total
+        share = max(measured, expected * row[USED]) / total
         least = EVIDENCE_SHARE if row[KNOWN] != 0.0 else FIRST_SHARE
         if expected > 0.0 and share >= least:
-            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), DEAD_BAND)
+            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), dead_band)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0

@@ -180,7 +180,7 @@ class Selection:
             self._probes = self._probe()
         known = self._known.get(base.name)
         if known is None or not known.is_of(base):
-            probes = () if base.is_own or self._probes is None else self._probes
+            probes = () if base.is_own else self._probes or ()
             known = self._known[base.name] = Correction(base, probes)
         self.learns, self.selector = known, known.selector
 

@@ -20,6 +20,7 @@ from hetero_bfs.scheduling.correction_kernels import (
     DEAD_BAND,
     OWN_DEAD_BAND,
     PATIENCE,
+    RATIO,
     WINDOW,
 )
 from hetero_bfs.scheduling.model_files import read_model
@@ -319,6 +320,64 @@ def test_a_place_that_is_a_little_slower_is_so_for_all_its_strategies(small):
     }
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_no_factor_exceeds_what_was_measured_if_all_is_slower(is_own):
+    base = model_selector("learned", truth(), ALL, is_own)
+    correction = Correction(base, () if is_own else probes())
+    for _ in range(40):
+        recording, took = search(correction.selector, slower=lambda level, name: 3.0)
+        correction.learn(recording, took)
+    assert max(correction.selector.factors) < 3.1
+
+
+def test_a_place_begins_anew_without_a_strategy_that_gets_a_factor_of_its_own():
+    """BC alone is slower, at first by less than a factor of its own needs."""
+    base = model_selector("learned", truth(), ALL, is_own=True)
+    correction = Correction(base)
+    schedule = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BC", "BC", "BC", "BC")))
+    for slow in (0.75 * OWN_DEAD_BAND, 1.5 * OWN_DEAD_BAND):
+        for _ in range(2 * WINDOW):
+            recording, took = search(
+                schedule, slower=lambda level, name, s=slow: s if name == "BC" else 1.0
+            )
+            correction.learn(recording, took)
+    assert factors_of(correction.selector) == {"BC": pytest.approx(1.5 * OWN_DEAD_BAND)}
+
+
+def test_a_place_that_is_tried_again_needs_most_of_six_searches():
+    base = model_selector("learned", truth(), ALL, is_own=True)
+    correction = Correction(base)
+    host = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BC", "BC", "BC", "BC")))
+    device = FixedSelector(*(STRATEGIES[n] for n in ("TG", "TG", "BG", "BG", "BG", "BG")))
+    for _ in range(WINDOW):
+        correction.learn(*search(host, slower=lambda level, name: 1.4))
+    assert factors_of(correction.selector)["BC"] == pytest.approx(1.4)
+    for _ in range(PATIENCE):
+        correction.learn(*search(device))
+    assert factors_of(correction.selector) == {}
+    correction.learn(*search(host, slower=lambda level, name: 3.0))
+    assert factors_of(correction.selector) == {}
+
+
+def test_migrations_of_a_model_of_this_machine_include_what_lies_beyond_levels(monkeypatch):
+    """A tenth of their time is timed. No search stays at one place, so the start is the model's."""
+    made = model_json("machine")
+    made["switch"] = {"to_cpu": {"constant": 5e-4}, "to_device": {"constant": 5e-4}}
+    model = read_model(json.dumps(made), "made")
+    monkeypatch.setitem(globals(), "truth", lambda: model)
+    correction = Correction(model_selector("learned", model, ALL, is_own=True))
+    crossing = FixedSelector(*(STRATEGIES[n] for n in ("TC", "TC", "BG", "BG", "TC", "TC")))
+    for _ in range(2 * WINDOW):
+        recording, took = search(crossing)
+        recording.records[1:, schema.TRANSFER_SECONDS] /= 10
+        recording.records[0, schema.TRANSFER_SECONDS] = 0.0  # the start lies beyond, too
+        correction.learn(recording, took)
+    names = migration_names(ALL)
+    ratios = dict(zip(names, correction._memory[2 * len(ALL) :, RATIO].tolist(), strict=False))
+    assert ratios["switch to device"] == pytest.approx(1.0, rel=0.02)
+    assert ratios["switch to cpu"] == pytest.approx(1.0, rel=0.02)
+
+
 def test_levels_that_share_a_record_are_expected_to_be_steady(monkeypatch):
     """Only the first of them has a much smaller frontier than the level before."""
     made = model_json("machine")
@@ -416,7 +475,8 @@ def test_factors_that_waver_about_the_band_are_not_replaced_each_time():
         )
         selectors.append(correction.learn(recording, took))
     replaced = sum(one is not other for one, other in pairwise(selectors))
-    assert replaced == 0, "no other policy would be faster"
+    assert replaced == 1, "it has a factor of its own from the first time on"
+    assert 1.25 < factors_of(selectors[-1])["BC"] < 1.85
 
 
 def test_what_is_slow_every_second_time_replaces_nothing():

@@ -13,10 +13,19 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph
 from hetero_bfs.graph.generators.kronecker import search_keys
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.training import regret
 from hetero_bfs.training.oracle import best_schedule
-from hetero_bfs.training.regret import COLUMNS, measure_regret, summarise
+from hetero_bfs.training.regret import (
+    COLUMNS,
+    SETTLED,
+    SETTLING,
+    _settle,
+    measure_regret,
+    sources_of,
+    summarise,
+)
 
 
 def levels(schedule: str) -> int:
@@ -33,7 +42,7 @@ def table(place):
 
 def test_every_way_has_a_row_for_every_search(table, place):
     assert tuple(table.columns) == COLUMNS
-    wanted = {"fixed:TC", "fixed:BC", "alpha-beta", "auto", "oracle", "none"}
+    wanted = {"fixed:TC", "fixed:BC", "alpha-beta", "auto", SETTLED, "oracle", "none"}
     if place is not None:
         wanted |= {"daga", "fixed:TG", "fixed:BG", "fixed:BGC"}
     for _, rows in table.groupby(["graph", "root"]):
@@ -42,6 +51,24 @@ def test_every_way_has_a_row_for_every_search(table, place):
     assert table["machine"].nunique() == 1
     assert set(table["family"]) == {"kronecker", "grid"}
     assert (table.groupby("graph")["root"].nunique() == 2).all()
+
+
+def test_the_settled_selector_has_learned_from_other_sources_than_those_measured(monkeypatch):
+    searched = []
+    search = Engine.search
+
+    def noted(engine, key):
+        searched.append(key)
+        return search(engine, key)
+
+    monkeypatch.setattr(Engine, "search", noted)
+    graph = build_search_graph(named_graph("kronecker9").make())
+    found = _settle(graph, 2, {"device": "cpu"})[SETTLED]
+    assert len(searched) == SETTLING
+    with Engine(graph, device="cpu", correction=False) as engine:
+        assert not set(searched) & set(sources_of(engine, 2))
+        engine.set_selector(found)
+        assert engine.selector is found, "it is not taken back to the model's predictions"
 
 
 def test_equal_schedules_take_equal_time(table):
