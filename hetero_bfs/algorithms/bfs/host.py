@@ -134,11 +134,13 @@ class CPUExecutor(HostRun):
         self.note_foreign_parents()  # the end of a search will not invalidate them
         record = np.zeros((1, schema.record_width(1)))
         state = frontier.state
-        level = float(state[schema.LEVEL])
+        level, merged = float(state[schema.LEVEL]), float(state[schema.MERGED])
         state[schema.LEVEL], state[schema.CHOSEN] = 0, 0
+        state[schema.MERGED] = -1  # no further level, even if it is tiny
         policy = fixed_policy([0], [strategy])
         self.run_levels(policy, 1, 0, False, frontier, record, 1)
         state[schema.LEVEL] += level
+        state[schema.MERGED] = merged
         edges_scanned = int(record[0, schema.EDGES_SCANNED])
         found = Found(
             frontier.vertices, frontier.edges, None if edges_scanned < 0 else edges_scanned
