@@ -64,7 +64,7 @@ class FakeDevice:
             self.begin(source, frontier)
         n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         while True:
-            record = records[frontier.level]
+            record = records[frontier.row]
             strategy = TC if policy.top_down[frontier.chosen] else BC
             if strategy is TC and not frontier.has_queue:
                 self.to_queue(frontier)
@@ -77,7 +77,7 @@ class FakeDevice:
             frontier.state[list(OF_THE_HOST)] = kept
             frontier.state[schema.CHOSEN] = -1
             record[schema.FOUND_VERTICES], record[schema.SECONDS] = found.vertices, seconds
-            if frontier.is_over or frontier.level >= min(limit, len(records)):
+            if frontier.is_over or frontier.row >= min(limit, len(records)):
                 return frontier.is_over
             choose_level(policy, interval, n, m, frontier.state, records)
             if policy.places[frontier.chosen] != self.place:
