@@ -50,9 +50,6 @@ MOST_MEASURED = 64
 
 Table = npt.NDArray[np.float64]
 
-_ALL_LEVELS = 1 << 62
-"""A limit of levels that ends no search. With a limit no levels share a record."""
-
 _RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
 _WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # seconds of whole searches after which no more are run
@@ -78,7 +75,7 @@ def count_levels(engine: Engine, source: int) -> tuple[int, int]:
 def search_top_down(engine: Engine, source: int) -> Search:
     """Search on the host by one strategy; each level has its own record."""
     search = Search(engine.platform, source, FixedSelector(plain("top-down", "cpu")))
-    search.run(max_levels=_ALL_LEVELS)
+    search.run(max_levels=engine.graph.num_searched)  # with a limit no levels share a record
     return search
 
 

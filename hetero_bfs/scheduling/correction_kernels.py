@@ -386,15 +386,10 @@ def _wait(row):
 
 
 @njit(inline="always")
-def _place_row_number(policy, thing):
-    """Return the number of a strategy's place and of the thing's size, among the places' rows."""
+def _row_of_place(policy, thing):
+    """Return the row of a strategy's place and of the thing's size, among the places' rows."""
     candidates = policy.places.size
     return policy.migrations.shape[1] * (thing // candidates) + policy.places[thing % candidates]
-
-
-@njit(inline="always")
-def _place_row(policy, memory, thing):
-    return memory[_num_things(policy) + _place_row_number(policy, thing)]
 
 
 @kernel(counted=False, inner=True)
@@ -406,28 +401,22 @@ def _learn_places(policy, memory, common, dead_band, total):
     anew.
     """
     rows = memory[_num_things(policy) :]
-    rows[:, EXPECTED] = 0.0
-    rows[:, MEASURED] = 0.0
-    for thing in range(_num_strategies(policy)):
-        strategy = memory[thing]
-        if strategy[OWN] == 0.0:
-            row = _place_row(policy, memory, thing)
-            row[EXPECTED] += strategy[EXPECTED]
-            row[MEASURED] += strategy[MEASURED]
     change = 1.0
     for i in range(rows.shape[0]):
         row = rows[i]
-        pool = 0.0
+        expected, measured, pool = 0.0, 0.0, 0.0
         for thing in range(_num_strategies(policy)):
-            is_here = _place_row_number(policy, thing) == i
-            pool += 2.0**thing if is_here and memory[thing, OWN] == 0.0 else 0.0
+            if _row_of_place(policy, thing) == i and memory[thing, OWN] == 0.0:
+                expected += memory[thing, EXPECTED]
+                measured += memory[thing, MEASURED]
+                pool += 2.0**thing
         row[FIRST] = common
         if pool != row[POOL]:
             row[POOL], row[KNOWN] = pool, 0.0
         if row[KNOWN] == 0.0:
             row[:WINDOW] = common
-        if row[EXPECTED] > 0.0 and row[MEASURED] >= PLACE_SHARE * total:
-            _remember(row, row[MEASURED] / row[EXPECTED], PLACE_BAND)
+        if expected > 0.0 and measured >= PLACE_SHARE * total:
+            _remember(row, measured / expected, PLACE_BAND)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW])

@@ -70,7 +70,6 @@ MOST_COST_TO_GO_ROWS = 64  # rows of `Policy.cost_to_go`
 FIXED, DIRECTION, MODEL, SPEEDS = 0, 1, 2, 3
 ROW, VARIANT, DENSE_PUSHES = 0, 1, 2  # columns of `Policy.traits`
 _TURN = 15.0
-_MOST_LEVELS = 1 << 62
 LEAST_SECONDS = 1e-30  # least divisor
 CAUTION = 1.4
 """Factor by which bottom-up on the host must be predicted faster early in a search. Early means:
@@ -246,6 +245,12 @@ def is_faster_bottom_up(alpha, state):
     return 1 if state[FRONTIER_EDGES] * alpha > state[UNVISITED_EDGES] else 0
 
 
+@njit(inline="always")
+def scheduled(policy, level):
+    """Return the number of the candidate that a schedule has for a level."""
+    return policy.schedule[min(level, policy.schedule.size - 1)]
+
+
 @kernel(counted=False)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
     return _choose(policy, num_vertices, num_edges, state, predicted, total)
@@ -260,7 +265,7 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
     them.
     """
     if policy.rule == FIXED:
-        return policy.schedule[min(int(state[LEVEL]), policy.schedule.size - 1)]
+        return scheduled(policy, int(state[LEVEL]))
     if policy.rule == DIRECTION:
         return policy.schedule[choose_direction(policy.alpha, policy.beta, num_vertices, state)]
     if policy.rule == SPEEDS:
@@ -358,7 +363,6 @@ class Alike(NamedTuple):
 
     `vertices` and `edges` of the frontier are at most these, and at least these over `ratio`
     squared. At least `unvisited` edges are unvisited, and more than `share` times the frontier's.
-    The level's number is less than `end`.
     """
 
     vertices: Any
@@ -366,7 +370,6 @@ class Alike(NamedTuple):
     ratio: Any
     unvisited: Any
     share: Any
-    end: Any
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -383,31 +386,17 @@ def alike_levels(policy, state, records):
         vertices, edges = ratio * anchor[FRONTIER_VERTICES], ratio * anchor[FRONTIER_EDGES]
         unvisited = max(half, anchor[UNVISITED_EDGES] / ratio)
         simple = _is_early(anchor) and anchor[REPRESENTATION] == QUEUE
-        share = _TURN if simple else np.inf
-        return Alike(vertices, edges, ratio, unvisited, share, _MOST_LEVELS)
-    tiny, share, end = float(TINY_EDGES), policy.alpha, _MOST_LEVELS
-    if policy.rule == FIXED:
-        share, end = 0.0, _end_of_stay(policy.schedule, int(state[LEVEL]))
-    return Alike(tiny, tiny, tiny, half, share, end)
+        return Alike(vertices, edges, ratio, unvisited, _TURN if simple else np.inf)
+    share = policy.alpha if policy.rule != FIXED else 0.0
+    return Alike(float(TINY_EDGES), float(TINY_EDGES), float(TINY_EDGES), half, share)
 
 
 @njit(inline="always")
-def _end_of_stay(schedule, level):
-    """Return the next level at which a schedule changes the strategy."""
-    last = schedule.size - 1
-    end = level + 1
-    while end <= last and schedule[end] == schedule[min(level, last)]:
-        end += 1
-    return end if end <= last else _MOST_LEVELS
-
-
-@njit(inline="always")
-def is_alike(bounds, level, vertices, edges, unvisited):
+def is_alike(bounds, vertices, edges, unvisited):
     """Tell whether a level is within bounds (`alike_levels`)."""
     squared = bounds.ratio * bounds.ratio
     return (
-        level < bounds.end
-        and vertices <= bounds.vertices
+        vertices <= bounds.vertices
         and edges <= bounds.edges
         and squared * vertices >= bounds.vertices
         and squared * edges >= bounds.edges

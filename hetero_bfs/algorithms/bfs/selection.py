@@ -168,26 +168,26 @@ class Selection:
         self.selector = bound
 
     def _correct(self) -> None:
-        """Take the correction of a selector with a model; the first one runs the probes.
-
-        A model of this machine needs none. Probes run strategies at levels where searches do not,
-        and its errors depend on the level.
-        """
+        """Take the correction of a selector with a model."""
         self.learns, base = None, self.selector
         if not (self._corrects and isinstance(base, ModelSelector)):
             return
-        if self._probes is None and not base.is_own:
-            self._probes = self._probe()
         known = self._known.get(base.name)
         if known is None or not known.is_of(base):
-            probes = () if base.is_own else self._probes or ()
-            known = self._known[base.name] = Correction(base, probes)
+            known = self._known[base.name] = Correction(base, self._probe(base))
         self.learns, self.selector = known, known.selector
 
-    def _probe(self) -> list[Probe]:
-        if self.platform.graph.num_searched == 0:
+    def _probe(self, base: ModelSelector) -> list[Probe]:
+        """Return the probes, which run once; none for a model of this machine.
+
+        Probes run strategies at levels where searches do not, and its errors depend on the level.
+        """
+        if base.is_own or self.platform.graph.num_searched == 0:
             return []
-        return probe(measure_on(self.platform, self._reference_source), self.candidates)
+        if self._probes is None:
+            measure = measure_on(self.platform, self._reference_source)
+            self._probes = probe(measure, self.candidates)
+        return self._probes
 
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
         if self.learns is None:

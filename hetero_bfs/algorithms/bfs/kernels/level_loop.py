@@ -36,7 +36,14 @@ from hetero_bfs.algorithms.bfs.kernels.phases import (
 from hetero_bfs.devices.cpu.thread_pool import report_of
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.policy import ROW, alike_levels, choose_level, is_alike
+from hetero_bfs.scheduling.policy import (
+    FIXED,
+    ROW,
+    alike_levels,
+    choose_level,
+    is_alike,
+    scheduled,
+)
 from hetero_bfs.scheduling.schema import advance, has_queue, is_over, row_of
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, trailing_zeros
@@ -293,6 +300,7 @@ def _run_tiny_levels(arrays, policy, state, records):
     takes little more than its edges.
     """
     bounds, record = alike_levels(policy, state, records), records[_row_of(state)]
+    chosen = int(state[schema.CHOSEN])
     this, first = np.int64(state[schema.QUEUE_INDEX]), np.int64(state[schema.LEVEL])
     join_segments(arrays, this)
     vertices, edges = (
@@ -309,7 +317,8 @@ def _run_tiny_levels(arrays, policy, state, records):
         goes_on = (
             0 < more < schema.TINY_EDGES
             and left > found
-            and is_alike(bounds, level, found, more, unvisited - more)
+            and is_alike(bounds, found, more, unvisited - more)
+            and (policy.rule != FIXED or scheduled(policy, level) == chosen)
         )
         if not goes_on:
             break
