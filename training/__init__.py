@@ -3,7 +3,6 @@
 It runs as `hetero-bfs train`.
 """
 
-from hetero_bfs.training.calibrate import run_calibration
 from hetero_bfs.training.train import run_training
 
-__all__ = ["run_calibration", "run_training"]
+__all__ = ["run_training"]

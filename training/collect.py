@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,12 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.support.files import replacing
-from hetero_bfs.training.measure import levels_to_measure, measure_search
+from hetero_bfs.training.measure import (
+    REPEATS,
+    WHOLE_SEARCHES,
+    levels_to_measure,
+    measure_search,
+)
 
 SOURCES_PER_GRAPH = 4
 MOST_LEVELS = 24
@@ -45,6 +50,17 @@ MOST_LEVELS = 24
 _MOST_CHAINS = 4096
 _SHORTEST_CHAIN, _LONGEST_CHAIN = 10, 10_000
 _TAILS_SEED = 9  # gives the quick plan a comb, Kronecker cores and a second core
+
+
+class Effort(NamedTuple):
+    """How much of a search is measured; `measure_search` explains the numbers."""
+
+    levels: int = MOST_LEVELS
+    repeats: int = REPEATS
+    whole_searches: int = WHOLE_SEARCHES
+
+
+_USUAL_EFFORT = Effort()
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
 EXPECTED = schema.COLUMNS[schema.COLUMNS.index("expected_examined") :]
@@ -201,13 +217,23 @@ def _append(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def measure_graph(
-    engine: Engine, number: int, graph: StudyGraph, sources: int = SOURCES_PER_GRAPH
+    engine: Engine,
+    number: int,
+    graph: StudyGraph,
+    sources: int = SOURCES_PER_GRAPH,
+    effort: Effort = _USUAL_EFFORT,
 ) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(number)
     count = min(sources, engine.graph.num_searched)
     for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():
-        _, wanted = levels_to_measure(engine, source, MOST_LEVELS)
-        walk = measure_search(engine, source, levels=frozenset(wanted))
+        _, wanted = levels_to_measure(engine, source, effort.levels)
+        walk = measure_search(
+            engine,
+            source,
+            effort.repeats,
+            levels=frozenset(wanted),
+            whole_searches=effort.whole_searches,
+        )
         for features, measured, seconds, edges_scanned in walk:
             yield {
                 "graph": number,

@@ -45,13 +45,15 @@ from hetero_bfs.training.level_measurement import LevelMeasurement, Middle
 REPEATS = 3
 """Times a level is repeated for training."""
 
+WHOLE_SEARCHES = 5
+"""Most whole searches that are measured by one schedule."""
+
 MOST_MEASURED = 64
 """Most levels of a search that are measured; longer searches are sampled."""
 
 Table = npt.NDArray[np.float64]
 
 _RIVAL = 1.5  # strategies within this factor of the fastest are compared by whole searches
-_WHOLE_SEARCHES = 5
 _ENOUGH_SECONDS = 0.2  # seconds of whole searches after which no more are run
 _LEAST_SECONDS = 1e-7
 """Least seconds of a start or a migration, which are differences of measurements."""
@@ -102,6 +104,7 @@ def measure_search(
     middle: Middle = min,
     levels: Container[int] | None = None,
     with_rivals: bool = False,
+    whole_searches: int = WHOLE_SEARCHES,
 ) -> Iterator[tuple[LevelFeatures, str, float, int | None]]:
     """Run one search on the host, and measure all strategies and migrations at its levels.
 
@@ -111,6 +114,7 @@ def measure_search(
     levels : the levels to measure, by default all
     with_rivals : whether whole searches also measure strategies that are hardly slower than the
         fastest
+    whole_searches : most whole searches by one schedule
 
     Yields features, the measurement's name (see the head of this file), seconds, and the edges that
     bottom-up scanned, None if it does not count them.
@@ -121,7 +125,7 @@ def measure_search(
     if not engine.platform.lists_host_finds:
         frontier.found_list = -1
     first = LevelFeatures.from_state(frontier.state, graph.num_searched, num_edges)
-    walk = _Walk(first, with_rivals)
+    walk = _Walk(first, with_rivals, whole_searches)
     host.begin(source, frontier)
     while not frontier.is_over:
         if levels is None or frontier.level in levels:
@@ -150,9 +154,15 @@ def measure_search(
 
 
 class _Walk:
-    def __init__(self, first: LevelFeatures, with_rivals: bool = False) -> None:
+    def __init__(
+        self,
+        first: LevelFeatures,
+        with_rivals: bool = False,
+        whole_searches: int = WHOLE_SEARCHES,
+    ) -> None:
         self.first = first
         self.with_rivals = with_rivals
+        self.whole_searches = whole_searches
         self.rows: list[tuple[LevelFeatures, str, float, int | None]] = []
         self.seconds: dict[int, dict[str, float]] = {}  # by level, then by `measured`
         self.in_search: dict[tuple[int, str], float] = {}
@@ -175,7 +185,7 @@ class _Walk:
         proportion to the separately measured levels.
         """
         schedule, *rivals = self._schedules(engine, kind, count)
-        searches = _whole_searches(engine, source, schedule)
+        searches = _whole_searches(engine, source, schedule, self.whole_searches)
         taken = np.array([search.recording().seconds() for search in searches])
         taken[:, 0, 1] = 0.0  # migration before the first level is part of the start
         self.spent[kind] = np.median(taken, axis=0)
@@ -192,7 +202,7 @@ class _Walk:
         for rival in rivals if clocked and self.with_rivals else ():
             others = [level for level in self.seconds if rival[level] != schedule[level]]
             if others:
-                levels = _level_seconds(_whole_searches(engine, source, rival))
+                levels = _level_seconds(_whole_searches(engine, source, rival, self.whole_searches))
                 for level in others:
                     self.in_search[level, rival[level]] = float(levels[level])
 
@@ -228,7 +238,7 @@ class _Walk:
             for level in range(1, len(used))
             if migrations_of(used[level - 1], used[level], False).switch is not None
         ]
-        searches = _whole_searches(engine, source, schedule)
+        searches = _whole_searches(engine, source, schedule, self.whole_searches)
         taken = np.array([search.recording().seconds() for search in searches])
         host = self.spent["cpu"].copy()
         for part in (taken, host):
@@ -291,11 +301,13 @@ class _Walk:
         return self.seconds[measured[bisect_right(measured, level) - 1]]
 
 
-def _whole_searches(engine: Engine, source: int, schedule: Sequence[str]) -> list[Search]:
+def _whole_searches(
+    engine: Engine, source: int, schedule: Sequence[str], most: int
+) -> list[Search]:
     """Search by a schedule several times; leave out the first, which also sends the policy."""
     selector = FixedSelector(*(STRATEGIES[name] for name in schedule))
     searches: list[Search] = []
-    while len(searches) <= _WHOLE_SEARCHES:
+    while len(searches) <= most:
         searches.append(Search(engine.platform, source, selector))
         searches[-1].run()
         if len(searches) > 1 and sum(one.seconds for one in searches) > _ENOUGH_SECONDS:

@@ -103,7 +103,10 @@ def measure_regret(
     rows: list[dict[str, Any]] = []
     for graph in graphs:
         lists, settings = build_search_graph(graph.make()), device_settings(info)
-        settled = _settle(lists, sources, settings) if "auto" in selectors else {}
+        settled = {}
+        if "auto" in selectors:
+            *_, (_, last) = settle(lists, "auto", sources, SETTLING, settings)
+            settled = {SETTLED: last} if isinstance(last, ModelSelector) else {}
         with Engine(lists, host_only(), correction=False, **settings) as engine:
             made = dict(_make_selectors(engine, selectors)) | settled
             rows += measure_graph(engine, graph, sources, rounds, made)
@@ -206,18 +209,31 @@ def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str
         yield name, engine.selector
 
 
-def _settle(graph: SearchGraph, sources: int, settings: dict[str, Any]) -> dict[str, Selector]:
-    """Return `auto` as some searches have corrected it; nothing if it has no model."""
-    with Engine(graph, **settings) as engine:
-        if not isinstance(engine.selector, ModelSelector):
-            return {}
+def settle(
+    graph: SearchGraph,
+    selector: str | Selector,
+    sources: int,
+    searches: int,
+    settings: dict[str, Any],
+) -> Iterator[tuple[int, Selector]]:
+    """Yield a new engine's selector, and each one by which corrections replace it.
+
+    The engine searches `searches` times, from other sources than the first `sources` ones of
+    `sources_of`. The number is that of the searches before the selector. Each selector stays as it
+    is in other engines.
+    """
+    with Engine(graph, selector, **settings) as engine:
         drawn = sources_of(engine, sources + _OTHER_SOURCES)
         others = drawn[sources:] or drawn
-        for _, key in zip(range(SETTLING), cycle(others), strict=False):
-            engine.search(key)
-        found = copy(engine.selector)
-    found.uncorrected = found  # the other engine takes it as it is
-    return {SETTLED: found}
+        used = None
+        for number, key in zip(range(1 + searches), cycle(others), strict=False):
+            if number:
+                engine.search(key)
+            if engine.selector is not used:
+                used = engine.selector
+                found = copy(used)
+                found.uncorrected = found
+                yield number, found
 
 
 def in_turns(turns: Sequence[T], rounds: int, round_seconds: float) -> Iterator[T]:

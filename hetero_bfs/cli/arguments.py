@@ -240,19 +240,7 @@ def _add_train(commands: Any) -> None:
         ),
     )
     add = command.add_argument
-    how = command.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="a rough model in two minutes")
-    how.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="a model from a few small graphs, with another machine's tuning of the kernels",
-    )
-    add(
-        "--from",
-        dest="source",
-        metavar="NAME",
-        help="the model whose tuning --calibrate takes (default: that of the most similar machine)",
-    )
+    add("--quick", action="store_true", help="a rough model in two minutes")
     add(
         "--out",
         type=Path,

@@ -133,7 +133,6 @@ def study(options: Namespace) -> int:
     from hetero_bfs.support.environment import need_package
 
     need_package("matplotlib", "matplotlib", "study", "study")
-    need_package("sklearn", "scikit-learn", "train", "study")
 
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
@@ -171,15 +170,9 @@ def _columns_of(rows: list[dict[str, str]]) -> str:
 
 def train(options: Namespace) -> int:
     from hetero_bfs.cli.argument_groups import engine_options
-    from hetero_bfs.support.environment import need_package
+    from hetero_bfs.training import run_training
 
-    need_package("sklearn", "scikit-learn", "train", "train")
-    from hetero_bfs.training import run_calibration, run_training
-
-    engine = engine_options(options)
-    if options.calibrate:
-        return int(run_calibration(engine, options.out, options.source))
-    return int(run_training(options.quick, engine, options.out, options.budget))
+    return int(run_training(options.quick, engine_options(options), options.out, options.budget))
 
 
 def devices(options: Namespace) -> int:

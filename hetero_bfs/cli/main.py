@@ -74,8 +74,6 @@ def _check_files(options: Namespace) -> None:
     """Check that every output can be written and overwrites neither another output nor an input."""
     from hetero_bfs.support.files import check_writable
 
-    if options.command == "train":
-        return  # its --out is a folder
     taken: dict[str, str] = {}
     for name in ("graph", "input", "power_log", "program_file", "argument", "mask", "start"):
         given = getattr(options, name, None)
@@ -219,8 +217,6 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
         for option, given in _only_for_bfs(options).items():
             if given:
                 parser.error(f"{option} goes with --kernel bfs; shortest paths have no selector")
-    if options.command == "train":
-        _check_training(parser, options)
     if options.command == "study":
         _check_study(parser, options)
     if options.command == "generate":
@@ -268,13 +264,6 @@ def _check_family(parser: argparse.ArgumentParser, options: argparse.Namespace) 
                 f"{option_of(name)} is not an option of {options.family}, which has "
                 f"{', '.join(option_of(one) for one in known)}"
             )
-
-
-def _check_training(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    if options.source is not None and not options.calibrate:
-        parser.error("--from names the model that --calibrate starts from; give --calibrate, too")
-    if options.budget is not None and options.calibrate:
-        parser.error("--budget goes with a whole training; --calibrate measures the same each time")
 
 
 def _only_for_bfs(options: argparse.Namespace) -> dict[str, bool]:

@@ -219,11 +219,13 @@ def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
 
 def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.devices.machine import machine_slug
-    from hetero_bfs.scheduling.model_files import similar_model
+    from hetero_bfs.scheduling.first_model import first_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
-    other = similar_model(info)
-    instead = "none is used" if other is None else f"searches begin with that of {other.name}"
+    first = first_model(info, measures=False)
+    instead = "the next engine measures one in a few seconds"
+    if first is not None:
+        instead = f"searches begin with a first measurement of {first.about.get('date')}"
     text = f"none of this machine ({machine_slug(info)}); {instead}"
     return Finding(MODELS, "model", "missing", text, f"{TRAIN_COMMAND} --quick")
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from hetero_bfs.scheduling import correction_kernels as kernels
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.model_selectors import ModelSelector, migration_names
+from hetero_bfs.scheduling.model_selectors import CLEARLY, ModelSelector, migration_names
 from hetero_bfs.scheduling.selectors import (
     FixedSelector,
     Recording,
@@ -103,24 +103,56 @@ class Correction:
         self._memory = kernels.new_memory(base.by_model, base.is_own)
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         self._patience, self._since = 1, 0
+        self._before: ModelSelector | None = None
+        """The selector before a trial: the next search tries a place."""
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self._learn(one.recording, one.seconds)
         self._adopt(self._corrected())
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
+        """Learn from a search by the selector; return the one for the next search."""
+        if self._before is not None:
+            return self._end_trial(self._before, recording, seconds)
         outcome = self._learn(recording, seconds)
         self._since += 1
-        if outcome == kernels.KEEP or (
-            outcome == kernels.CONSIDER and self._since < self._patience
+        if outcome == kernels.REPLACE or (
+            outcome == kernels.CONSIDER and self._since >= self._patience
         ):
-            return self.selector
-        other = self._corrected()
-        self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
-        self._since, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
-        if outcome == kernels.REPLACE or other.improves_on(self.selector):
-            self._adopt(other)
-            self._patience = 1
+            other = self._corrected()
+            self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
+            self._since, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
+            if outcome == kernels.REPLACE or other.improves_on(self.selector):
+                self._adopt(other)
+                self._patience = 1
+        elif self.base.is_on_graph:
+            self._try_a_place()
+        return self.selector
+
+    def _try_a_place(self) -> None:
+        """Let the next search try a place that none has run, if it may be clearly faster."""
+        if kernels.begins_trial(self.base.by_model, self._memory):
+            used = self.selector.factors
+            hoped = kernels.hoped_factors(self.base.by_model, self._memory, used)
+            other = self.base.corrected(hoped)
+            if other.improves_on(self.selector):
+                self._before, self.selector = self.selector, other
+            else:
+                kernels.fail_trial(self.base.by_model, self._memory)
+
+    def _end_trial(
+        self, before: ModelSelector, recording: Recording, seconds: float
+    ) -> ModelSelector:
+        """Learn from a search that tried a place if it was faster than expected without the trial.
+
+        What the place alone took says less: predictions of single levels may be far off.
+        """
+        self._before, self.selector = None, before
+        if seconds < CLEARLY * before.expected_seconds(recording):
+            self._learn(recording, seconds)
+            self._adopt(self._corrected())
+        else:
+            kernels.fail_trial(self.base.by_model, self._memory)
         return self.selector
 
     def _corrected(self) -> ModelSelector:

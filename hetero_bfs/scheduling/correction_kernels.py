@@ -18,7 +18,10 @@ slow, the others are tried. A thing has its own factor only if that is far from 
 Each place has two factors, too, for SMALL and for LARGE levels. All strategies there share them.
 They are measured at those without a factor of their own. They keep the order of a place's
 strategies, so they may be used when they are small: they decide between places that are nearly
-equal.
+equal. A place that no search has run may be faster than predicted. So now and then a search tries
+it (`begins_trial`), in the hope that it is `OPTIMISM` times as fast. If that search was faster than
+expected without the trial, what was measured counts for all remembered ratios. Otherwise nothing is
+learned from it.
 
 A model of this machine is trusted, and so is any model about places: the remembered ratios are 1 at
 first, so that most of them must say otherwise. Of another model the first ratio counts for all. A
@@ -98,6 +101,12 @@ FIRST_SHARE = 0.03
 PLACE_SHARE = 0.25
 """A search is evidence of a place from this share of its measured seconds."""
 
+OPTIMISM = 1.4
+"""A search that tries a place hopes that it is this many times as fast as predicted."""
+
+PLACE_PATIENCE = 3
+"""Searches before the first one tries a place. Each trial that fails doubles the number."""
+
 PATIENCE = 32
 """Searches without evidence before a trial begins: the remembered ratios become the first one. If
 the model is not trusted, the next ratio replaces all of them. A failed trial doubles the number, so
@@ -110,7 +119,7 @@ slow things are tried ever more rarely."""
     NEXT,  # index of the oldest ratio
     IDLE,  # searches since the last evidence
     WAIT,  # searches without evidence before a trial
-    TRIAL,  # whether a trial has begun
+    TRIAL,  # NONE, RETURNED to the first ratio, or HOPED of a place
     TRUSTED,  # whether the ratios are 1 at first
     FIRST,  # the first ratio
     RATIO,  # median of the remembered ratios
@@ -124,6 +133,9 @@ slow things are tried ever more rarely."""
     MEASURED,
 ) = range(WINDOW, WINDOW + 16)
 MEMORY_COLUMNS = WINDOW + 16
+
+NONE, RETURNED, HOPED = range(3)
+"""Values of TRIAL."""
 
 _LEAST_SECONDS = 1e-9
 _ROUNDING = 1e-9
@@ -367,22 +379,38 @@ def _remember(row, ratio, band):
         if row[KNOWN] == 0.0:
             row[FIRST] = ratio
             row[WAIT] = PATIENCE
-        if row[KNOWN] == 0.0 or row[TRIAL] != 0.0:
+        if row[KNOWN] == 0.0 or row[TRIAL] != NONE:
             row[:WINDOW] = ratio
-    if row[TRIAL] != 0.0:
+    if row[TRIAL] != NONE:
         row[WAIT] = PATIENCE if ratio < band * row[FIRST] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
     row[NEXT] = (row[NEXT] + 1) % WINDOW
-    row[KNOWN], row[TRIAL], row[IDLE] = 1.0, 0.0, 0.0
+    row[KNOWN], row[TRIAL], row[IDLE] = 1.0, NONE, 0.0
+
+
+@kernel(counted=False, inner=True)
+def _remember_place(row, ratio):
+    """Remember a place's ratio; that of a successful trial replaces all."""
+    if row[TRIAL] == HOPED:
+        row[:WINDOW] = ratio
+    row[WAIT] = max(row[WAIT], PATIENCE)
+    _remember(row, ratio, PLACE_BAND)
 
 
 @kernel(counted=False, inner=True)
 def _wait(row):
     """Count a search without evidence; after WAIT of them, let what looks slow be tried again."""
     row[IDLE] += 1.0
-    if row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
+    if row[TRIAL] == HOPED:
+        _fail_trial(row)
+    elif row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
         row[:WINDOW] = row[FIRST]
-        row[TRIAL] = 1.0
+        row[TRIAL] = RETURNED
+
+
+@kernel(counted=False, inner=True)
+def _fail_trial(row):
+    row[TRIAL], row[IDLE], row[WAIT] = NONE, 0.0, 2.0 * row[WAIT]
 
 
 @njit(inline="always")
@@ -416,7 +444,7 @@ def _learn_places(policy, memory, common, dead_band, total):
         if row[KNOWN] == 0.0:
             row[:WINDOW] = common
         if expected > 0.0 and measured >= PLACE_SHARE * total:
-            _remember(row, measured / expected, PLACE_BAND)
+            _remember_place(row, measured / expected)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW])
@@ -455,6 +483,31 @@ def _find_factors(policy, memory, dead_band, total):
     return CONSIDER if changed or change > HYSTERESIS else KEEP
 
 
+@kernel(counted=False)
+def begins_trial(policy, memory):
+    """Begin the trial of a place that no search has run, if its time has come; tell whether.
+
+    The next search is the trial. `learn` from it if it succeeds, else call `fail_trial`.
+    """
+    rows, places = memory[_num_things(policy) :], policy.migrations.shape[1]
+    for place in range(places if places > 1 else 0):
+        found = False
+        for i in range(place, rows.shape[0], places):  # SMALL and LARGE
+            if rows[i, KNOWN] == 0.0 and rows[i, IDLE] >= rows[i, WAIT]:
+                rows[i, TRIAL], found = HOPED, True
+        if found:
+            return True
+    return False
+
+
+@kernel(counted=False)
+def fail_trial(policy, memory):
+    """End the trial of a place without success: the next one comes after twice as many searches."""
+    for i in range(_num_things(policy), memory.shape[0]):
+        if memory[i, TRIAL] == HOPED:
+            _fail_trial(memory[i])
+
+
 def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
     """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
     things = _num_things.py_func(policy)
@@ -464,6 +517,7 @@ def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
     trusted[:, :WINDOW] = 1.0
     trusted[:, (TRUSTED, FIRST)] = 1.0
     trusted[:, WAIT] = PATIENCE
+    memory[things:, WAIT] = PLACE_PATIENCE
     return memory
 
 
@@ -471,9 +525,24 @@ def factors_of(policy: Policy, memory: npt.NDArray[np.float64]) -> npt.NDArray[n
     """Return the factors of all things: a strategy's own, or the common one times its place's."""
     things, strategies = _num_things.py_func(policy), _num_strategies.py_func(policy)
     factors = memory[:things, FACTOR].copy()
-    of_places = memory[things:, FACTOR].reshape(2, -1)[:, policy.places].ravel()
+    of_places = _of_places(policy, memory[things:, FACTOR])
     factors[:strategies] *= np.where(memory[:strategies, OWN] != 0.0, 1.0, of_places)
     return np.clip(factors, 1.0 / BOUND, BOUND)
+
+
+def hoped_factors(
+    policy: Policy, memory: npt.NDArray[np.float64], used: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the factors `used`, with those of a place that is tried `OPTIMISM` times smaller."""
+    things, strategies = _num_things.py_func(policy), _num_strategies.py_func(policy)
+    factors = used.copy()
+    factors[:strategies][_of_places(policy, memory[things:, TRIAL]) == HOPED] /= OPTIMISM
+    return factors
+
+
+def _of_places(policy: Policy, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the values of strategies, given those of places at SMALL and at LARGE levels."""
+    return values.reshape(2, -1)[:, policy.places].ravel()
 
 
 @kernel(counted=False)

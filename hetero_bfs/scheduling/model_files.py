@@ -195,17 +195,6 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     return _newest(host, _own_files()) or _newest(host, _shipped_files())
 
 
-def named_model(name: str) -> SpeedModel:
-    """Return a model by its name; the user's own models come before shipped ones."""
-    files = _all_files()
-    if name not in files:
-        raise ModelError(
-            f"no speed model is named {name!r}; yours, in {user_models_folder()}: "
-            f"{', '.join(_own_files()) or 'none'}; shipped: {', '.join(_shipped_files()) or 'none'}"
-        )
-    return _read_file(files[name])
-
-
 def similar_model(device: DeviceInfo | None, device_type: str | None = None) -> SpeedModel | None:
     """Return the shipped model of the most similar machine, None if no model is shipped.
 

@@ -37,6 +37,7 @@ from hetero_bfs.scheduling.selectors import (
     BETA,
     NEVER_BACK,
     Choice,
+    Recording,
     Selector,
     direction_reason,
 )
@@ -47,7 +48,7 @@ from hetero_bfs.scheduling.trace import LevelFeatures
 PLAN, THRESHOLDS = "plan", "thresholds"
 """Rules of a `ModelSelector`."""
 
-_CLEARLY = 0.97
+CLEARLY = 0.97
 """A new policy replaces the one in use if it is predicted to take less than this share of its time.
 Replacing delays searches, as the devices must get the policy."""
 
@@ -133,6 +134,10 @@ class ModelSelector(Selector):
         other.policy = other._rule(other.candidates)
         return other
 
+    @property
+    def is_on_graph(self) -> bool:
+        return self._graph is not None
+
     def _rule(self, candidates: Sequence[Strategy]) -> Policy:
         if self._graph is None:
             if self.rules == (THRESHOLDS,):
@@ -168,7 +173,15 @@ class ModelSelector(Selector):
         """
         if self._graph is None:
             return True
-        return self._expected(self.policy) < _CLEARLY * self._expected(other.policy)
+        return self._expected(self.policy) < CLEARLY * self._expected(other.policy)
+
+    def expected_seconds(self, recording: Recording) -> float:
+        """Predict the seconds by this selector of a search that another selector has run."""
+        records = recording.records
+        counts = 1.0 + records[:, schema.FURTHER_LEVELS]
+        levels = np.column_stack((records[:, : schema.RECORD_STATE], counts))
+        size = recording.num_vertices, recording.num_edges
+        return rehearse(self.policy, self.by_model, *size, levels)[1]
 
     def _by_thresholds(self, candidates: Sequence[Strategy], rule: tuple[Any, ...]) -> Policy:
         if self._made is not None and self._made[0] == rule:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
+from hetero_bfs.scheduling.first_model import first_model
 from hetero_bfs.scheduling.model_files import find_model, similar_model
 from hetero_bfs.scheduling.model_selectors import model_selector, zhang_selector
 from hetero_bfs.scheduling.selectors import (
@@ -48,11 +49,13 @@ def make_selector(
     candidates: Sequence[Strategy],
     streams: bool = False,
     others: Sequence[DeviceInfo] = (),
+    measures: bool = False,
 ) -> tuple[Selector, list[str]]:
     """Make a selector by name; also return notes for the user, one line each.
 
     "auto" has another rule if `streams` (edges stream through the device). `others` are further
-    devices. Raises `ModelError` if the selector is unknown, or needs a missing device.
+    devices. With `measures` the first model of a machine is measured if it has none. Raises
+    `ModelError` if the selector is unknown, or needs a missing device.
     """
     check_selector_name(wanted)
     names = [s.name for s in candidates]
@@ -75,14 +78,18 @@ def make_selector(
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
     if wanted == "auto" and streams:
         return streaming_rule(device, candidates), []
-    return _model_selector(wanted, [device, *others], candidates)
+    return _model_selector(wanted, [device, *others], candidates, measures)
 
 
 def _model_selector(
-    wanted: str, devices: Sequence[DeviceInfo | None], candidates: Sequence[Strategy]
+    wanted: str,
+    devices: Sequence[DeviceInfo | None],
+    candidates: Sequence[Strategy],
+    measures: bool,
 ) -> tuple[Selector, list[str]]:
     notes = []
     known: SpeedModel | None = None
+    is_own = True
     for number, device in enumerate(devices, 1):
         model = model_of(device)
         if model is None and wanted == "zhang":
@@ -92,21 +99,22 @@ def _model_selector(
                 f"`{TRAIN_COMMAND}`"
             )
         if model is None:
-            model = similar_model(device)
+            model, is_first = first_model(device, measures), True
+            if model is None:
+                model, is_first, is_own = similar_model(device), False, False
             if model is None:
                 notes.append(
                     f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
                 )
                 return alpha_beta(devices[0], candidates), notes
+            begin = "a short measurement" if is_first else f"the model of {model.name}"
             notes.append(
                 f"no speed model for this machine ({machine_slug(device)}); searches begin with "
-                f"that of {model.name} and correct it; train one with `{TRAIN_COMMAND} --quick` "
-                f"(a minute or two), or calibrate one with `{TRAIN_COMMAND} --calibrate` (about "
-                "one)"
+                f"{begin} and correct it; train one with `{TRAIN_COMMAND} --quick` (a minute or "
+                "two)"
             )
         known = model if known is None else known.beside(model, number)
     assert known is not None
     if wanted == "zhang":
         return zhang_selector(known, candidates), notes
-    is_own = not notes and known.origin["calibrated_from"] is None
     return model_selector(wanted, known, candidates, is_own), notes

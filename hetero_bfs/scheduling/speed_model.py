@@ -173,25 +173,20 @@ class SpeedModel:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Origin for reports: name, version, commit and date of its training, None if unknown, and
-        the name of the model from which it was calibrated, if any.
-        """
-        machine, source = self.about.get("machine"), self.about.get("calibrated_from")
+        """Origin for reports: name, version, commit and date of its training, None if unknown."""
+        machine = self.about.get("machine")
         return {
             "name": self.name,
             "version": self.about.get("version"),
             "commit": machine.get("commit") if isinstance(machine, dict) else None,
             "date": self.about.get("date"),
-            "calibrated_from": source.get("name") if isinstance(source, dict) else None,
         }
 
     @property
     def origin_text(self) -> str:
         origin = self.origin
         date = "at an unknown date" if origin["date"] is None else origin["date"]
-        source = origin["calibrated_from"]
-        how = "trained" if source is None else f"calibrated from {source}"
-        return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
+        return f"{self.name}, trained {date} with commit {origin['commit'] or 'unknown'}"
 
     def predictor(self, strategy: str, size: int) -> Linear:
         """Return the learned formula of a strategy at SMALL or at LARGE levels."""

@@ -16,13 +16,12 @@ from hetero_bfs.scheduling.strategies import STRATEGIES, available
 def seconds_for_all(data) -> None:
     for table in ("learned", "start", "switch", "convert"):
         data[table] = {name: {"constant": 1000.0} for name in data[table]}
-    data["about"]["calibrated_from"] = {"name": "another machine"}  # so that probes run
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_probes_run_every_strategy_and_move(opencl_device, trained):
+def test_probes_run_every_strategy_and_move(opencl_device, foreign):
     """If all predictions are off by a million, all are corrected as far as the bound allows."""
-    trained(opencl_device, seconds_for_all)
+    foreign(seconds_for_all)
     with engine_on(opencl_device, nasty("Kronecker 10"), selector="learned") as engine:
         small = [f"{name} (small levels)" for name in STRATEGIES]
         assert engine.corrections == dict.fromkeys(
@@ -37,7 +36,7 @@ def test_probes_run_every_strategy_and_move(opencl_device, trained):
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("seed", range(3))
-def test_searches_stay_right_while_choices_change(opencl_device, trained, seed):
+def test_searches_stay_right_while_choices_change(opencl_device, foreign, seed):
     """Models that are wrong at random lead from device to device; the policy is replaced."""
     random = np.random.default_rng(seed)
 
@@ -46,9 +45,8 @@ def test_searches_stay_right_while_choices_change(opencl_device, trained, seed):
             for columns in data[table].values():
                 for name in columns:
                     columns[name] *= 10 ** random.uniform(-3, 3)
-        data["about"]["calibrated_from"] = {"name": "another machine"}
 
-    trained(opencl_device, spoil)
+    foreign(spoil)
     edges = nasty("Kronecker 10")
     with engine_on(opencl_device, edges, selector="learned") as engine:
         for source in random.integers(0, edges.num_vertices, 12).tolist():

@@ -120,14 +120,13 @@ def test_models_choose_among_six(place, trained, selector):
         assert "XC" not in used
 
 
-def test_a_wrong_model_of_it_is_corrected(trained, one_thread):
+def test_a_wrong_model_of_it_is_corrected(foreign, one_thread):
     """So it was probed before the first search: no search would have run it."""
 
     def spoil(data):
         data["learned"]["XC"]["constant"] = 1e3
-        data["about"]["calibrated_from"] = {"name": "another machine"}
 
-    trained(None, spoil)
+    foreign(spoil)
     with Engine(nasty("Kronecker 12"), "learned", device="cpu") as engine:
         assert engine.corrections["XC"] < 1
 

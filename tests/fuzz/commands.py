@@ -39,7 +39,7 @@ _COMMANDS = {
     "sssp": "sssp input.wel --source 0 --out distances.npy --json result.json",
     "components": "components input.wel --out components.npy --json result.json",
     "pagerank": "pagerank input.wel --out ranks.npy --json result.json",
-    "train": "train --calibrate --out model",
+    "train": "train --budget 5 --out model",
     "study": "study page --scale 8 --keys 1 --rounds 1",
     "devices": "devices --json devices.json",
 }

@@ -114,8 +114,10 @@ class Selection:
                 self.candidates,
                 streaming_of(self.platform.accelerator) is not None,
                 infos[1:],
+                measures=self._is_ready and self._corrects,
             )
-            self._notes += [note for note in notes if note not in self._notes]
+            if self._is_ready:
+                self._notes += [note for note in notes if note not in self._notes]
             self.selector = made
         else:
             missing = [s.name for s in selector.candidates if s not in self.candidates]
@@ -131,10 +133,8 @@ class Selection:
 
     def get_ready(self, corrects: bool) -> None:
         """Choose again, now that kernels can run a reference search."""
-        self._is_ready = True
+        self._is_ready, self._corrects = True, corrects
         self.choose(self.asked)
-        self._corrects = corrects
-        self._correct()
 
     def release(self) -> None:
         self._corrects, self.learns = False, None

@@ -134,23 +134,22 @@ def seconds_of_tests() -> float:
 def _test_now(info: DeviceInfo, family: Family) -> Verdict | None:
     """Test a device, unless another process is doing so."""
     text = f"testing {family} on {info.name}, which is done once for a driver's version"
-    began = time.perf_counter()
-    try:
-        with _said(text), private_cache.one_at_a_time(_LOCK):
-            return kept_verdict(info, family) or test(info, family)
-    finally:
-        _waited[0] += time.perf_counter() - began
+    with waiting(text), private_cache.one_at_a_time(_LOCK):
+        return kept_verdict(info, family) or test(info, family)
 
 
 @contextmanager
-def _said(text: str) -> Iterator[None]:
+def waiting(text: str) -> Iterator[None]:
+    """Say on stderr what takes so long, if it does; add its seconds to `seconds_of_tests`."""
     timer = threading.Timer(_QUIET_SECONDS, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
+    began = time.perf_counter()
     try:
         yield
     finally:
         timer.cancel()
+        _waited[0] += time.perf_counter() - began
 
 
 def _problem(answer: Answer) -> str | None:

@@ -137,7 +137,7 @@ OTHERS = [
     ["layers", "{good}", "--root", "7"],
     ["layers", "{good}", "--root", "0", "--weighted"],
     ["layers", "{good}", "--root", "0", "--out", "{folder}/x.mtx"],
-    ["train", "--calibrate", "--from", "nobody", "--device", "cpu"],
+    ["train", "--calibrate", "--device", "cpu"],
     ["train", "--out", "{good}", "--device", "cpu", "--quick"],
     ["train", "--power-log", "{folder}/none.csv", "--device", "cpu", "--quick"],
     ["train", "--device", "voodoo"],

@@ -305,13 +305,12 @@ def test_a_search_names_its_rule_and_model(graph, trained, tmp_path, selector, r
 
 
 @pytest.mark.parametrize("off", [False, True])
-def test_corrections_are_reported_and_can_be_switched_off(graph, trained, tmp_path, capsys, off):
+def test_corrections_are_reported_and_can_be_switched_off(graph, foreign, tmp_path, capsys, off):
     def seconds_for_all(data):
         for table in ("learned", "start", "convert"):
             data[table] = {name: {"constant": 1000.0} for name in data[table]}
-        data["about"]["calibrated_from"] = {"name": "another machine"}  # so that probes run
 
-    trained(None, seconds_for_all)
+    foreign(seconds_for_all)
     arguments = ["graph500", "--scale", 8, "--sources", 2, "--device", "cpu", "--no-validate"]
     arguments += ["--selector", "learned", "--json", tmp_path / "report.json"]
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
@@ -324,32 +323,6 @@ def test_corrections_are_reported_and_can_be_switched_off(graph, trained, tmp_pa
     switch = ["--no-correction"] if off else []
     assert run("bfs", graph, "--source", 0, "--selector", "learned", "-v", *switch, *CPU[:2]) == 0
     assert ("corrected by what was measured: TC (small" in capsys.readouterr().out) is not off
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--from", "that"], "--from names the model that --calibrate starts from"),
-        (["--calibrate", "--budget", "9"], "--budget goes with a whole training; --calibrate"),
-        (["--calibrate", "--quick"], "not allowed with"),
-    ],
-)
-def test_calibration_options_that_do_not_fit(options, words, capsys):
-    assert run("train", *options) == 2
-    assert words in capsys.readouterr().err
-
-
-def test_calibrating_from_an_unknown_model_lists_own_and_shipped(monkeypatch, tmp_path, capsys):
-    ship(monkeypatch, tmp_path / "shipped", model_json("theirs__card"))
-    (tmp_path / "own").mkdir()
-    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "own"))
-    arguments = ["train", "--calibrate", "--from", "that", "--device", "cpu"]
-    assert run(*arguments) == 1
-    error = one_line(capsys)
-    assert f"yours, in {tmp_path / 'own'}: none; shipped: theirs__card" in error
-    (tmp_path / "own" / "mine__card.json").write_text("{}")  # only its name is asked for
-    assert run(*arguments) == 1
-    assert "mine__card; shipped: theirs__card" in one_line(capsys)
 
 
 def test_the_device_in_use_is_named(graph, opencl_device, capsys):

@@ -25,14 +25,9 @@ def seconds_for_all(data) -> None:
         data[table] = {name: {"constant": 1000.0} for name in data[table]}
 
 
-def calibrated(data) -> None:
-    seconds_for_all(data)
-    data["about"]["calibrated_from"] = {"name": "another machine"}
-
-
 @pytest.fixture
-def slow_model(trained, one_thread):
-    trained(None, calibrated)
+def slow_model(foreign, one_thread):
+    foreign(seconds_for_all)
 
 
 KRONECKER = hb.KroneckerEdges(8)
@@ -80,8 +75,9 @@ def test_switched_off_choices_are_those_of_the_model():
         assert engine.corrections == {}
 
 
-@pytest.mark.usefixtures("slow_model")
-def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for():
+@pytest.mark.usefixtures("one_thread")
+def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for(trained):
+    trained(None, seconds_for_all)
     with hb.Engine(KRONECKER, selector="zhang", device="cpu") as engine:
         assert engine.corrections == {}
 

@@ -7,6 +7,8 @@ searches learn from their own times.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from selector_levels import ALL, reference_of, states_of
@@ -24,6 +26,7 @@ from hetero_bfs.scheduling.correction import Correction, Probe, _least, pairs_to
 from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.rehearsal import rehearse
 from hetero_bfs.scheduling.selectors import FixedSelector, Recording
+from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.support.compiling import kernel
 
 SEARCHES = 200
@@ -118,12 +121,31 @@ def engine(base: ModelSelector, simulated: Machine) -> Correction:
     return Correction(base, probes)
 
 
+def with_slow_host(model: SpeedModel, times: float) -> SpeedModel:
+    """Return the model with this many times the host's seconds."""
+    large = dict(model.learned)
+    large["TC"] = Linear(large["TC"].columns, tuple(times * c for c in large["TC"].coefficients))
+    return replace(model, learned=large)
+
+
 def run(
-    shape: str, seed: int, spread: float, noise: float, drift=None, host=1.0, is_own=False
+    shape: str,
+    seed: int,
+    spread: float,
+    noise: float,
+    drift=None,
+    host=1.0,
+    is_own=False,
+    predicted=1.0,
 ) -> list[float]:
-    """Return true seconds over the best policy's, for each search; `host` is how slow it is."""
+    """Return true seconds over the best policy's, for each search.
+
+    `predicted` is how slow the model expects the host's large top-down levels to be, and `host` how
+    many times as slow the host is as the model expects.
+    """
     states = states_of(SHAPES[shape], N, M)
-    base = model_selector("auto", machine(), ALL, is_own).on_graph(N, M, reference_of(states))
+    made = with_slow_host(machine(), predicted)
+    base = model_selector("auto", made, ALL, is_own).on_graph(N, M, reference_of(states))
     simulated = Machine(base, seed, spread, noise)
     on_host = [strategy.device_kind == "cpu" for strategy in ALL]
     simulated.factors[: 2 * len(ALL)][on_host * 2] *= host
@@ -156,6 +178,15 @@ def test_of_places_that_are_nearly_equal_the_faster_one_is_found(host):
     """The host's levels are predicted to take 0.8 times the device's; they take 1.1 to 1.8."""
     for seed in range(3):
         ratios = run("road", seed, 0.05, 0.1, host=host, is_own=True)
+        assert ratios[0] > 1.05
+        assert np.mean(ratios[WARM:]) <= 1.05, (seed, np.round(ratios, 2))
+
+
+@pytest.mark.parametrize("host", [0.5, 0.6])
+def test_a_place_that_is_faster_than_predicted_is_found(host):
+    """The host's levels are predicted to take 1.2 times the device's; they take 0.6 and 0.7."""
+    for seed in range(3):
+        ratios = run("road", seed, 0.05, 0.1, host=host, is_own=True, predicted=1.5)
         assert ratios[0] > 1.05
         assert np.mean(ratios[WARM:]) <= 1.05, (seed, np.round(ratios, 2))
 

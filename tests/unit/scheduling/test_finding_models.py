@@ -74,7 +74,7 @@ def test_an_unknown_machine_begins_with_the_model_of_another(monkeypatch, tmp_pa
     for words in (
         machine_slug(GPU),
         "a-graphics-card",
-        "begin with that of other__card and correct it",
+        "begin with the model of other__card and correct it",
         "`hetero-bfs train --quick`",
     ):
         assert words in note

@@ -15,7 +15,6 @@ from hetero_bfs.scheduling import model_files, schema
 from hetero_bfs.scheduling.model_files import (
     MODELS_VARIABLE,
     find_model,
-    named_model,
     read_model,
     similar_model,
     user_models_folder,
@@ -296,18 +295,6 @@ def test_a_tuning_beside_samples_is_no_model(shipped, tmp_path):
     own(tmp_path, "host__b")
     own(tmp_path, "host__b.full.samples.tuning", "{}")
     assert find_model("host", None).name == "host__b"
-    with pytest.raises(ModelError, match=r"yours, .*: host__b; shipped"):
-        named_model("host__b.full.samples.tuning")
-
-
-def test_by_name(shipped, tmp_path):
-    assert named_model("host__card").about == {"from": "wheel"}
-    own(tmp_path, "host__card")
-    assert named_model("host__card").about != {"from": "wheel"}
-    with pytest.raises(
-        ModelError, match=r"no speed model is named 'cart'; yours, .*: host__card; "
-    ):
-        named_model("cart")
 
 
 def test_the_host_alone_takes_its_own_model_or_any_of_the_host(shipped, tmp_path):

@@ -21,7 +21,6 @@ from hetero_bfs.training.regret import (
     COLUMNS,
     SETTLED,
     SETTLING,
-    _settle,
     measure_regret,
     sources_of,
     summarise,
@@ -63,8 +62,12 @@ def test_the_settled_selector_has_learned_from_other_sources_than_those_measured
 
     monkeypatch.setattr(Engine, "search", noted)
     graph = build_search_graph(named_graph("kronecker9").make())
-    found = _settle(graph, 2, {"device": "cpu"})[SETTLED]
+    trail = list(regret.settle(graph, "auto", 2, SETTLING, {"device": "cpu"}))
     assert len(searched) == SETTLING
+    numbers = [number for number, _ in trail]
+    assert numbers[0] == 0
+    assert numbers == sorted(set(numbers)), "each is another selector"
+    found = trail[-1][1]
     with Engine(graph, device="cpu", correction=False) as engine:
         assert not set(searched) & set(sources_of(engine, 2))
         engine.set_selector(found)
