@@ -45,7 +45,7 @@ def main() -> None:
     options = parse()
     info = choose_device(options.device)
     models = models_of(info, options.first_models)
-    graphs = families(14) if options.graphs is None else map(named_graph, options.graphs)
+    graphs = families(16) if options.graphs is None else map(named_graph, options.graphs)
     tables = []
     for graph in progress(list(graphs), "measuring regret", delay_seconds=0.0):
         tables.append(measure(graph, models, info, options))
@@ -57,7 +57,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--graphs", type=lambda text: text.split(","), help="by default families")
+    parser.add_argument("--graphs", type=lambda text: text.split(","), help="by default every family, scale 16")
     parser.add_argument("--sources", type=positive, default=2, help="searches of each graph")
     parser.add_argument("--rounds", type=positive, default=3, help="replays, at least")
     parser.add_argument("--first-models", type=positive, default=3, metavar="N")
@@ -87,11 +87,11 @@ def measure(
         selectors: dict[str, Selector] = {}
         for name, (model, is_own) in models.items():
             begin = model_selector("auto", model, engine.candidates, is_own)
-            selectors[f"{name}, uncorrected"] = begin
+            selectors[f"{name}: uncorrected"] = begin
             trail = list(settle(lists, begin, options.sources, AFTER[-1], settings))
             for after in AFTER:
                 used = [selector for number, selector in trail if number <= after]
-                selectors[f"{name}, after {after}"] = used[-1]
+                selectors[f"{name}: after {after}"] = used[-1]
         rows = measure_graph(engine, graph, options.sources, options.rounds, selectors)
         return pd.DataFrame(list(rows))
 
