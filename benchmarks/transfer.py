@@ -57,7 +57,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="index or part of the name; by default a GPU")
-    parser.add_argument("--graphs", type=lambda text: text.split(","), help="by default every family, scale 16")
+    parser.add_argument(
+        "--graphs", type=lambda text: text.split(","), help="by default every family, scale 16"
+    )
     parser.add_argument("--sources", type=positive, default=2, help="searches of each graph")
     parser.add_argument("--rounds", type=positive, default=3, help="replays, at least")
     parser.add_argument("--first-models", type=positive, default=3, metavar="N")
@@ -98,6 +100,7 @@ def measure(
 
 def describe(table: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace) -> list[str]:
     graphs = ["--graphs " + ",".join(options.graphs)] if options.graphs else []
+    graphs += [f"--first-models {options.first_models}"]
     words = [*graphs, f"--sources {options.sources}", f"--rounds {options.rounds}"]
     shown = table[~table["selector"].str.startswith("fixed:")]
     return [

@@ -293,8 +293,10 @@ def _run_device(info: DeviceInfo, family: Any) -> Outcome:
 
 def main() -> None:
     """Run a job, in a process that `warm_up` starts."""
+    from hetero_bfs.scheduling.first_model import leave_unmeasured
     from hetero_bfs.support import code_cache
 
+    leave_unmeasured()
     job, _engine_options["device"] = sys.argv[2:]
     say(functions=_counted(JOBS[job]))
     code_cache.note_compiled(job)
@@ -321,8 +323,11 @@ def beside(first: str) -> None:
     with suppress(OSError):
         os.nice(_NICENESS)
     with private_cache.one_at_a_time("compiling.lock"):
-        from hetero_bfs.support import code_cache  # loads Numba: processes that wait stay small
+        # They load Numba: processes that wait stay small.
+        from hetero_bfs.scheduling.first_model import leave_unmeasured
+        from hetero_bfs.support import code_cache
 
+        leave_unmeasured()
         for job in (first, *_AT_FIRST_USE):
             if job in JOBS and not code_cache.was_compiled(job):
                 with suppress(Exception):  # the caller compiles it, and raises what is wrong

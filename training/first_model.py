@@ -55,7 +55,8 @@ def measure_first_model(info: DeviceInfo | None) -> SpeedModel | None:
         return None
     samples = pd.DataFrame(rows)
     about = about_model(info, "a first measurement", samples) | {
-        "graphs": samples["name"].value_counts().to_dict()
+        "is_first": True,
+        "graphs": samples["name"].value_counts().to_dict(),
     }
     return replace(fit(samples, machine_slug(info), about), zhang=None)
 

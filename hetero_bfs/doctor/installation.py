@@ -223,7 +223,7 @@ def _missing(info: DeviceInfo | None) -> Finding:
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
     first = first_model(info, measures=False)
-    instead = "the next engine measures one in a few seconds"
+    instead = "engines that correct their model measure one, once, in a few seconds"
     if first is not None:
         instead = f"searches begin with a first measurement of {first.about.get('date')}"
     text = f"none of this machine ({machine_slug(info)}); {instead}"

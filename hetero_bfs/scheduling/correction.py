@@ -12,9 +12,11 @@ found. So probes run all strategies before the first search, unless the model is
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from statistics import median
 from typing import Protocol
 
 import numpy as np
@@ -82,6 +84,20 @@ _MOST_PATIENCE = 16
 """Most searches between two comparisons of policies. A comparison takes half a millisecond, after
 which threads may sleep; each one that replaces no policy doubles the number."""
 
+_LONGEST_PATIENCE = 1024
+"""The same after replacements that were taken back, each of which doubles the number."""
+
+_LATEST = 5
+"""Searches by a selector that tell how slow it is."""
+
+_FEWEST_JUDGED, _MOST_JUDGED = 2, 5
+"""Searches by which a new selector is judged. It is taken back if their median is `_SLOWER`, or if
+both of the first ones are `_CLEARLY_SLOWER`."""
+
+_SLOWER, _CLEARLY_SLOWER = 1.1, 1.5
+
+_LEAST_SECONDS = 1e-9
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -91,69 +107,142 @@ class Probe:
     seconds: float
 
 
+@dataclass
+class _Probation:
+    """A selector is in use, and its searches are compared with `before`, the one it replaced.
+
+    slowness : seconds of the last searches by `before`, over those that it expected
+    ratios : of searches by the new selector to what they would have taken by `before`
+    """
+
+    before: ModelSelector
+    slowness: float
+    ratios: list[float] = field(default_factory=list)
+
+    def compare(self, recording: Recording, seconds: float) -> float:
+        expected = self.slowness * self.before.expected_seconds(recording)
+        return seconds / max(expected, _LEAST_SECONDS)
+
+    @property
+    def is_failed(self) -> bool:
+        first = self.ratios[:_FEWEST_JUDGED]
+        is_bad = len(first) == _FEWEST_JUDGED and min(first) > _CLEARLY_SLOWER
+        return is_bad or (self.is_over and median(self.ratios) > _SLOWER)
+
+    @property
+    def is_over(self) -> bool:
+        return len(self.ratios) == _MOST_JUDGED
+
+
 class Correction:
     """Learns correction factors from searches, and makes corrected selectors.
 
+    A factor is measured at the levels that ran, and may be wrong at others. So whole searches
+    decide whether another selector stays in use.
+
     `base` is uncorrected. The `probes` are learned from first.
     """
+
+    selector: ModelSelector
+    trial: ModelSelector | None = None
+    """A selector for the next search that is learned from: it tries a place."""
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
         self.base = base
         self.selector = base
         self._memory = kernels.new_memory(base.by_model, base.is_own)
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
-        self._patience, self._since = 1, 0
-        self._before: ModelSelector | None = None
-        """The selector before a trial: the next search tries a place."""
+        self._patience, self._since, self._taken_back = 1, 0, 0
+        self._probation: _Probation | None = None
+        self._latest: deque[tuple[Recording, float]] = deque(maxlen=_LATEST)
+        """The last searches by the selector."""
         for one in probes:
             if set(one.recording.selector.candidates) <= set(base.candidates):
                 self._learn(one.recording, one.seconds)
+        self._memory[:, kernels.IDLE] = 0.0
         self._adopt(self._corrected())
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
-        """Learn from a search by the selector; return the one for the next search."""
-        if self._before is not None:
-            return self._end_trial(self._before, recording, seconds)
+        """Learn from a search by the trial, or else the selector; return the latter from now on."""
+        if self.trial is not None:
+            self._end_trial(recording, seconds)
+            return self.selector
         outcome = self._learn(recording, seconds)
         self._since += 1
-        if outcome == kernels.REPLACE or (
+        self._latest.append((recording, seconds))
+        if self._probation is not None:
+            self._judge(self._probation, recording, seconds)
+        elif outcome == kernels.REPLACE or (
             outcome == kernels.CONSIDER and self._since >= self._patience
         ):
-            other = self._corrected()
-            self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
-            self._since, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
-            if outcome == kernels.REPLACE or other.improves_on(self.selector):
-                self._adopt(other)
-                self._patience = 1
-        elif self.base.is_on_graph:
-            self._try_a_place()
-        return self.selector
-
-    def _try_a_place(self) -> None:
-        """Let the next search try a place that none has run, if it may be clearly faster."""
-        if kernels.begins_trial(self.base.by_model, self._memory):
-            used = self.selector.factors
-            hoped = kernels.hoped_factors(self.base.by_model, self._memory, used)
+            self._consider(outcome == kernels.REPLACE, recording.decision_interval)
+        elif (
+            self.base.is_on_graph
+            and recording.decision_interval == 1
+            and kernels.begins_trial(self.base.by_model, self._memory)
+        ):
+            hoped = kernels.hoped_factors(self.base.by_model, self._memory, self.selector.factors)
             other = self.base.corrected(hoped)
             if other.improves_on(self.selector):
-                self._before, self.selector = self.selector, other
+                self.trial = other
             else:
                 kernels.fail_trial(self.base.by_model, self._memory)
+        return self.selector
 
-    def _end_trial(
-        self, before: ModelSelector, recording: Recording, seconds: float
-    ) -> ModelSelector:
-        """Learn from a search that tried a place if it was faster than expected without the trial.
+    def _consider(self, in_any_case: bool, decision_interval: int) -> None:
+        """Replace the selector by one with the factors just learned, if that is clearly better.
+
+        Predictions for other intervals between choices are not made. So it is not on probation.
+        """
+        other = self._corrected()
+        self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
+        self._since = 0
+        if other.improves_on(self.selector):
+            if self.base.is_on_graph and decision_interval == 1:
+                self._probation = self._compared_with_now()
+            else:
+                self._patience = 1
+            self._adopt(other)
+        elif in_any_case:  # predictions change, but no choice
+            self._adopt(other)
+        else:
+            self._patience = max(self._patience, min(2 * self._patience, _MOST_PATIENCE))
+
+    def _compared_with_now(self) -> _Probation:
+        before = self.selector
+        return _Probation(
+            before,
+            median(
+                seconds / max(before.expected_seconds(recording), _LEAST_SECONDS)
+                for recording, seconds in self._latest
+            ),
+        )
+
+    def _judge(self, probation: _Probation, recording: Recording, seconds: float) -> None:
+        """Use the selector before again if most searches by the new one are slower."""
+        probation.ratios.append(probation.compare(recording, seconds))
+        if probation.is_failed:
+            self._taken_back += 1
+            self._patience = min(_MOST_PATIENCE << self._taken_back, _LONGEST_PATIENCE)
+            self._use(probation.before)
+            self._probation = None
+        elif probation.is_over:
+            self._patience, self._probation = 1, None
+
+    def _end_trial(self, recording: Recording, seconds: float) -> None:
+        """Learn from a search that tried a place if it was faster than by the selector.
 
         What the place alone took says less: predictions of single levels may be far off.
         """
-        self._before, self.selector = None, before
-        if seconds < CLEARLY * before.expected_seconds(recording):
+        self.trial, probation = None, self._compared_with_now()
+        ratio = probation.compare(recording, seconds)
+        if ratio < CLEARLY:
             self._learn(recording, seconds)
             self._adopt(self._corrected())
+            probation.ratios.append(ratio)
+            self._probation = probation
         else:
             kernels.fail_trial(self.base.by_model, self._memory)
-        return self.selector
 
     def _corrected(self) -> ModelSelector:
         return self.base.corrected(kernels.factors_of(self.base.by_model, self._memory))
@@ -162,9 +251,13 @@ class Correction:
         """Use this selector, which is corrected by the factors just learned."""
         for column in (kernels.IN_USE, kernels.CONSIDERED):
             self._memory[:, column] = self._memory[:, kernels.FACTOR]
-        self._memory[: other.factors.size, kernels.USED] = other.factors
         if (other.factors != self.selector.factors).any():
-            self.selector = other
+            self._use(other)
+
+    def _use(self, selector: ModelSelector) -> None:
+        self._memory[: selector.factors.size, kernels.USED] = selector.factors
+        self.selector = selector
+        self._latest.clear()
 
     def _learn(self, recording: Recording, seconds: float) -> int:
         outcome: int = kernels.learn(

@@ -68,7 +68,7 @@ DEAD_BAND = 1.5
 """Factors within this ratio count as equal: a model is more exact than measurements differ."""
 
 OWN_DEAD_BAND = 4.0
-"""The same for a model that was trained on a machine of this name. Its errors depend on the level,
+"""The same for a model that was measured on a machine of this name. Its errors depend on the level,
 and a factor is measured at the levels that ran. Factors of 1.7 and 3 for bottom-up moved levels to
 top-down that took longer."""
 
@@ -108,8 +108,8 @@ PLACE_PATIENCE = 3
 """Searches before the first one tries a place. Each trial that fails doubles the number."""
 
 PATIENCE = 32
-"""Searches without evidence before a trial begins: the remembered ratios become the first one. If
-the model is not trusted, the next ratio replaces all of them. A failed trial doubles the number, so
+"""Searches without evidence before a retry: the remembered ratios become the first one. If the
+model is not trusted, the next ratio replaces all of them. A failed retry doubles the number, so
 slow things are tried ever more rarely."""
 
 # Columns of the memory, which has a row for each thing, then for each place at SMALL levels and at
@@ -118,8 +118,8 @@ slow things are tried ever more rarely."""
     KNOWN,
     NEXT,  # index of the oldest ratio
     IDLE,  # searches since the last evidence
-    WAIT,  # searches without evidence before a trial
-    TRIAL,  # NONE, RETURNED to the first ratio, or HOPED of a place
+    WAIT,  # searches without evidence before a retry, or a place's trial
+    TRIAL,  # NONE; RETRIED: as by the first ratio; HOPED: of a place, in a trial
     TRUSTED,  # whether the ratios are 1 at first
     FIRST,  # the first ratio
     RATIO,  # median of the remembered ratios
@@ -134,7 +134,7 @@ slow things are tried ever more rarely."""
 ) = range(WINDOW, WINDOW + 16)
 MEMORY_COLUMNS = WINDOW + 16
 
-NONE, RETURNED, HOPED = range(3)
+NONE, RETRIED, HOPED = range(3)
 """Values of TRIAL."""
 
 _LEAST_SECONDS = 1e-9
@@ -371,9 +371,9 @@ def _common(memory, strategies, column):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio, band):
-    """Replace the oldest ratio. Without trust the first ratio and that of a trial replace all.
+    """Replace the oldest ratio. Without trust the first ratio and that of a retry replace all.
 
-    A trial has failed if the ratio is beyond the first one by more than `band`.
+    A retry has failed if the ratio is beyond the first one by more than `band`.
     """
     if row[TRUSTED] == 0.0:
         if row[KNOWN] == 0.0:
@@ -393,19 +393,19 @@ def _remember_place(row, ratio):
     """Remember a place's ratio; that of a successful trial replaces all."""
     if row[TRIAL] == HOPED:
         row[:WINDOW] = ratio
-    row[WAIT] = max(row[WAIT], PATIENCE)
+    row[WAIT] = max(row[WAIT], PATIENCE) if row[KNOWN] != 0.0 else PATIENCE
     _remember(row, ratio, PLACE_BAND)
 
 
 @kernel(counted=False, inner=True)
 def _wait(row):
-    """Count a search without evidence; after WAIT of them, let what looks slow be tried again."""
+    """Count a search without evidence; after WAIT of them, retry what looks slow."""
     row[IDLE] += 1.0
     if row[TRIAL] == HOPED:
         _fail_trial(row)
     elif row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
         row[:WINDOW] = row[FIRST]
-        row[TRIAL] = RETURNED
+        row[TRIAL] = RETRIED
 
 
 @kernel(counted=False, inner=True)
@@ -440,7 +440,7 @@ def _learn_places(policy, memory, common, dead_band, total):
                 pool += 2.0**thing
         row[FIRST] = common
         if pool != row[POOL]:
-            row[POOL], row[KNOWN] = pool, 0.0
+            row[POOL], row[KNOWN], row[IDLE] = pool, 0.0, 0.0
         if row[KNOWN] == 0.0:
             row[:WINDOW] = common
         if expected > 0.0 and measured >= PLACE_SHARE * total:
@@ -485,7 +485,7 @@ def _find_factors(policy, memory, dead_band, total):
 
 @kernel(counted=False)
 def begins_trial(policy, memory):
-    """Begin the trial of a place that no search has run, if its time has come; tell whether.
+    """Begin the trial of a place of which nothing is known, if its time has come; tell whether.
 
     The next search is the trial. `learn` from it if it succeeds, else call `fail_trial`.
     """
@@ -493,8 +493,9 @@ def begins_trial(policy, memory):
     for place in range(places if places > 1 else 0):
         found = False
         for i in range(place, rows.shape[0], places):  # SMALL and LARGE
-            if rows[i, KNOWN] == 0.0 and rows[i, IDLE] >= rows[i, WAIT]:
-                rows[i, TRIAL], found = HOPED, True
+            row = rows[i]
+            if row[POOL] != 0.0 and row[KNOWN] == 0.0 and row[IDLE] >= row[WAIT]:
+                row[TRIAL], found = HOPED, True
         if found:
             return True
     return False

@@ -87,7 +87,7 @@ class ModelSelector(Selector):
     predictors : tuple of two sequences of Linear
         Formulas of the candidates at SMALL and at LARGE levels.
     is_own : bool
-        Whether the model was trained on a machine of this name. Then corrections need clearer
+        Whether the model was measured on a machine of this name. Then corrections need clearer
         errors.
     """
 

@@ -173,20 +173,24 @@ class SpeedModel:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Origin for reports: name, version, commit and date of its training, None if unknown."""
+        """Origin for reports: name, version, commit and date of its training, None if unknown, and
+        whether it is a first model (first_model.py).
+        """
         machine = self.about.get("machine")
         return {
             "name": self.name,
             "version": self.about.get("version"),
             "commit": machine.get("commit") if isinstance(machine, dict) else None,
             "date": self.about.get("date"),
+            "is_first": self.about.get("is_first") is True,
         }
 
     @property
     def origin_text(self) -> str:
         origin = self.origin
         date = "at an unknown date" if origin["date"] is None else origin["date"]
-        return f"{self.name}, trained {date} with commit {origin['commit'] or 'unknown'}"
+        how = "first measured" if origin["is_first"] else "trained"
+        return f"{self.name}, {how} {date} with commit {origin['commit'] or 'unknown'}"
 
     def predictor(self, strategy: str, size: int) -> Linear:
         """Return the learned formula of a strategy at SMALL or at LARGE levels."""

@@ -104,13 +104,15 @@ class Searches(Runs[BFSResult]):
 
     def _searched(self, query: Query) -> tuple[Search, int]:
         """Search, and let the selector learn from it; return the bytes of edges streamed, too."""
-        platform, selector = self.platform, self.selection.selector
+        platform = self.platform
         source, seeds = query.start(platform.graph)
+        is_learned_from = query.is_whole and source is not None
+        selector = self.selection.of_next(is_learned_from)
         target = query.searched_target(platform.graph)
         search = Search(platform, source, selector, self.decision_interval, False, seeds, target)
         streamed_before = bytes_streamed_by(platform.accelerator)
         seconds = search.run(query.max_levels)
-        if query.is_whole and source is not None and not search.began_again:
+        if is_learned_from and not search.began_again:
             self.selection.learn(search, seconds, self.decision_interval)
         return search, bytes_streamed_by(platform.accelerator) - streamed_before
 

@@ -189,6 +189,11 @@ class Selection:
             self._probes = probe(measure, self.candidates)
         return self._probes
 
+    def of_next(self, is_learned_from: bool) -> Selector:
+        """Return the selector of the next search; only one that is learned from tries a place."""
+        trial = self.learns.trial if is_learned_from and self.learns is not None else None
+        return self.selector if trial is None else trial
+
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
         if self.learns is None:
             return

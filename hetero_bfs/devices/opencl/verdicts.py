@@ -127,7 +127,10 @@ _waited = [0.0]
 
 
 def seconds_of_tests() -> float:
-    """Return how long this process has waited for self-tests; no timed work should include it."""
+    """Return how long this process has waited for self-tests and first models.
+
+    No timed work should include it.
+    """
     return _waited[0]
 
 
@@ -140,16 +143,19 @@ def _test_now(info: DeviceInfo, family: Family) -> Verdict | None:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Say on stderr what takes so long, if it does; add its seconds to `seconds_of_tests`."""
+    """Say on stderr what takes so long, if it does; add its seconds to `seconds_of_tests`.
+
+    Of waits within each other the outermost counts.
+    """
     timer = threading.Timer(_QUIET_SECONDS, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
-    began = time.perf_counter()
+    began, before = time.perf_counter(), _waited[0]
     try:
         yield
     finally:
         timer.cancel()
-        _waited[0] += time.perf_counter() - began
+        _waited[0] = before + time.perf_counter() - began
 
 
 def _problem(answer: Answer) -> str | None:

@@ -9,8 +9,9 @@ import pytest
 from made_models import model_json
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.correction import Probe, _measure_levels
+from hetero_bfs.scheduling.correction import Probe, _measure_levels, factors_of
 from hetero_bfs.scheduling.correction_kernels import BOUND
 from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
@@ -130,3 +131,32 @@ def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not():
     assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
     on_host = _measure_levels(measure, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
     assert on_host.recording.records[:, schema.SECONDS].tolist() == [1.5, 1.5, 1.5]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_only_a_whole_search_from_one_source_is_a_trial(trained, monkeypatch):
+    """Others are not learned from, so they would never end it."""
+    trained(None)
+    used = []
+    search = Search.run
+
+    def run(self, *args, **kwargs):
+        used.append(self.selector)
+        return search(self, *args, **kwargs)
+
+    monkeypatch.setattr(Search, "run", run)
+    with hb.Engine(KRONECKER, device="cpu") as engine:
+        one, other = np.flatnonzero(engine.graph.input_degree)[:2].tolist()
+        correction = engine._selection.learns
+        correction.trial = trial = correction.selector.corrected(correction.selector.factors)
+        usual = correction.selector
+        used.clear()
+        engine.bfs(one, max_levels=1)
+        engine.bfs([one, other])
+        engine.bfs(one, target=other)
+        assert all(selector is usual for selector in used)
+        assert engine.corrections == factors_of(usual)
+        used.clear()
+        correction._latest.append((engine.search(one).recording(), 1.0))
+        assert used == [trial]
+        assert correction.trial is None

@@ -155,8 +155,9 @@ def run(
     for number in range(SEARCHES):
         if drift is not None:
             simulated.set_factors(drift(simulated.factors, number))
-        ratios.append(simulated.true_seconds(correction.selector) / simulated.best())
-        correction.learn(*simulated.search(correction.selector))
+        used = correction.trial or correction.selector
+        ratios.append(simulated.true_seconds(used) / simulated.best())
+        correction.learn(*simulated.search(used))
     return ratios
 
 

@@ -513,3 +513,43 @@ def test_predictions_shown_are_those_that_were_made():
         now = choose(correction.selector, trace.features).predicted_seconds
         if schema.size_of(trace.features.frontier_edges) == schema.LARGE:  # BC ran at these alone
             assert now["BC"] > 5 * trace.predicted_seconds["BC"]
+
+
+def correction_that_just_replaced() -> tuple[Correction, ModelSelector, set[str]]:
+    """Return it, the selector before, and that one's strategies, which took too long."""
+    reference = reference_of(states_of(LEVELS, N, M))
+    base = model_selector("learned", truth(), ALL, is_own=True).on_graph(N, M, reference)
+    correction = Correction(base)
+    used = {t.strategy for t in search(base)[0].traces()}
+    for _ in range(2 * WINDOW):
+        before = correction.selector
+        recording, took = search(before, slower=lambda level, name: 20.0 if name in used else 1.0)
+        if correction.learn(recording, took) is not before:
+            return correction, before, used
+    raise AssertionError("nothing was replaced")
+
+
+def test_a_selector_that_makes_searches_slower_is_taken_back():
+    """The other strategies are even slower, which the model could not know."""
+    correction, before, used = correction_that_just_replaced()
+    for number in range(2):
+        assert correction.selector is not before, number
+        recording, took = search(correction.selector, slower=lambda level, name: 400.0)
+        assert not {t.strategy for t in recording.traces()} <= used
+        correction.learn(recording, took)
+    assert correction.selector is before
+    for number in range(2 * WINDOW):  # the next comparison comes after 32 searches
+        recording, took = search(before, slower=lambda level, name: 20.0 if name in used else 1.0)
+        assert correction.learn(recording, took) is before, number
+
+
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_selector_that_makes_most_searches_faster_stays(slow):
+    """Other work may disturb a search by it."""
+    correction, before, _ = correction_that_just_replaced()
+    other = correction.selector
+    for number in range(4 * WINDOW):
+        times = 400.0 if number < slow else 1.0
+        correction.learn(*search(correction.selector, slower=lambda level, name, t=times: t))
+        assert correction.selector is not before
+    assert slow or correction.selector is other

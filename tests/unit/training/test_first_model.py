@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_a_damaged_one_is_measured_again(measured, monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("unknown")
-@pytest.mark.parametrize("failure", [None, DeviceError("it is gone")])
+@pytest.mark.parametrize("failure", [None, DeviceError("it is gone"), ValueError("bad numbers")])
 def test_a_failure_is_final_for_the_process(monkeypatch, failure):
     calls = []
 
@@ -112,6 +113,42 @@ def test_a_failure_is_final_for_the_process(monkeypatch, failure):
     monkeypatch.setattr(measuring, "measure_first_model", fail)
     assert [keeping.first_model(None, measures=True) for _ in range(2)] == [None, None]
     assert len(calls) == 1
+
+
+@pytest.mark.usefixtures("unknown")
+def test_processes_that_compile_beside_others_measure_nothing(measured, monkeypatch):
+    monkeypatch.setattr(keeping, "_may_measure", True)
+    keeping.leave_unmeasured()
+    assert keeping.first_model(None, measures=True) is None
+    assert not measured
+
+
+@pytest.mark.usefixtures("unknown")
+def test_a_model_that_lacks_a_strategy_is_not_kept(monkeypatch, tmp_path):
+    def measure(device):
+        data = model_json(machine_slug(device))
+        del data["learned"]["BC"]
+        return read_model(json.dumps(data), "of this machine")
+
+    monkeypatch.setattr(measuring, "measure_first_model", measure)
+    assert keeping.first_model(None, measures=True) is None
+    assert not list(tmp_path.glob("first-model-*.bin"))
+
+
+@pytest.mark.usefixtures("unknown")
+def test_other_threads_and_versions_need_another_one(measured, monkeypatch):
+    keeping.first_model(None, measures=True)
+    for name, value in (("VERSION", "9.9"), ("most_threads", lambda: 77)):
+        monkeypatch.setattr(keeping, name, value)
+        keeping.first_model(None, measures=True)
+    assert len(measured) == 3
+
+
+def test_waits_within_each_other_count_once():
+    before = verdicts.seconds_of_tests()
+    with verdicts.waiting("outer"), verdicts.waiting("inner"):
+        time.sleep(0.05)
+    assert 0.05 <= verdicts.seconds_of_tests() - before < 0.1
 
 
 @pytest.mark.usefixtures("unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from unittest import mock
 
 import numpy as np
@@ -64,9 +65,9 @@ def test_the_settled_selector_has_learned_from_other_sources_than_those_measured
     graph = build_search_graph(named_graph("kronecker9").make())
     trail = list(regret.settle(graph, "auto", 2, SETTLING, {"device": "cpu"}))
     assert len(searched) == SETTLING
-    numbers = [number for number, _ in trail]
-    assert numbers[0] == 0
-    assert numbers == sorted(set(numbers)), "each is another selector"
+    assert trail[0][0] == 0
+    factors = [selector.factors.tolist() for _, selector in trail]
+    assert all(one != other for one, other in pairwise(factors)), "each is another selector"
     found = trail[-1][1]
     with Engine(graph, device="cpu", correction=False) as engine:
         assert not set(searched) & set(sources_of(engine, 2))
