@@ -163,7 +163,7 @@ class Correction:
         self._adopt(self._corrected())
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
-        """Learn from a search by the trial, or else the selector; return the latter from now on."""
+        """Learn from a search by the trial or the selector; return the selector from now on."""
         if self.trial is not None:
             self._end_trial(recording, seconds)
             return self.selector

@@ -147,16 +147,17 @@ def test_only_a_whole_search_from_one_source_is_a_trial(trained, monkeypatch):
     monkeypatch.setattr(Search, "run", run)
     with hb.Engine(KRONECKER, device="cpu") as engine:
         one, other = np.flatnonzero(engine.graph.input_degree)[:2].tolist()
+        engine.search(one)
         correction = engine._selection.learns
         correction.trial = trial = correction.selector.corrected(correction.selector.factors)
         usual = correction.selector
         used.clear()
-        engine.bfs(one, max_levels=1)
+        engine.bfs(one, depth_limit=1)
         engine.bfs([one, other])
         engine.bfs(one, target=other)
         assert all(selector is usual for selector in used)
         assert engine.corrections == factors_of(usual)
         used.clear()
-        correction._latest.append((engine.search(one).recording(), 1.0))
+        engine.search(one)
         assert used == [trial]
         assert correction.trial is None
