@@ -197,8 +197,8 @@ class Selection:
     def learn(self, search: Search, seconds: float, decision_interval: int) -> None:
         if self.learns is None:
             return
-        learned = self.learns.learn(search.recording(), seconds)
-        if learned is not self.selector:
-            before, self.selector = self.selector, learned
+        self.selector = self.learns.learn(search.recording(), seconds)
+        following = self.of_next(is_learned_from=True)
+        if following is not search.selector:
             with suppress(DeviceError):  # the next search meets it again
-                self.platform.expect(learned, decision_interval, before)
+                self.platform.expect(following, decision_interval, search.selector)

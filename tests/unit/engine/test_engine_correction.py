@@ -9,6 +9,7 @@ import pytest
 from made_models import model_json
 
 import hetero_bfs as hb
+from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.correction import Probe, _measure_levels, factors_of
@@ -158,6 +159,9 @@ def test_only_a_whole_search_from_one_source_is_a_trial(trained, monkeypatch):
         assert all(selector is usual for selector in used)
         assert engine.corrections == factors_of(usual)
         used.clear()
+        expected = []
+        monkeypatch.setattr(Platform, "expect", lambda self, *which: expected.append(which))
         engine.search(one)
         assert used == [trial]
+        assert expected == [(usual, 1, trial)], "the device gets the next policy in advance"
         assert correction.trial is None
