@@ -146,6 +146,8 @@ class Correction:
     selector: ModelSelector
     trial: ModelSelector | None = None
     """A selector for the next search that is learned from: it tries a place."""
+    _was_tried = False
+    """Whether a search by the trial has run."""
 
     def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
         self.base = base
@@ -232,10 +234,15 @@ class Correction:
     def _end_trial(self, recording: Recording, seconds: float) -> None:
         """Learn from a search that tried a place if it was faster than by the selector.
 
-        What the place alone took says less: predictions of single levels may be far off.
+        What the place alone took says less: predictions of single levels may be far off. Unless the
+        first search is clearly slower, a second one follows: at first a place is asleep.
         """
-        self.trial, probation = None, self._compared_with_now()
+        probation = self._compared_with_now()
         ratio = probation.compare(recording, seconds)
+        if CLEARLY <= ratio < _CLEARLY_SLOWER and not self._was_tried:
+            self._was_tried = True
+            return
+        self.trial, self._was_tried = None, False
         if ratio < CLEARLY:
             self._learn(recording, seconds)
             self._adopt(self._corrected())

@@ -19,9 +19,9 @@ Each place has two factors, too, for SMALL and for LARGE levels. All strategies 
 They are measured at those without a factor of their own. They keep the order of a place's
 strategies, so they may be used when they are small: they decide between places that are nearly
 equal. A place that no search has run may be faster than predicted. So now and then a search tries
-it (`begins_trial`), in the hope that it is `OPTIMISM` times as fast. If that search was faster than
-expected without the trial, what was measured counts for all remembered ratios. Otherwise nothing is
-learned from it.
+it (`begins_trial`), in the hope that it is `OPTIMISM` times as fast. If that search, or a second
+one, was faster than it would have been without the trial, what was measured counts for all
+remembered ratios. Otherwise nothing is learned from it.
 
 A model of this machine is trusted, and so is any model about places: the remembered ratios are 1 at
 first, so that most of them must say otherwise. Of another model the first ratio counts for all. A

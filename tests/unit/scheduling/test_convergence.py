@@ -211,3 +211,26 @@ def test_a_machine_that_drifts_is_followed(shape):
         # Now and then a search tries what once was faster; that takes a single search.
         assert np.quantile(settled, 0.95) <= 1.5, (seed, np.round(ratios, 2))
         assert np.mean(ratios[WARM:]) <= 1.25, (seed, np.round(ratios, 2))
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_the_first_search_of_a_place_may_be_slow(cold):
+    """As of threads that have slept: the second search of a trial finds that the host is faster."""
+    states = states_of(SHAPES["road"], N, M)
+    made = with_slow_host(machine(), 1.5)
+    base = model_selector("auto", made, ALL, True).on_graph(N, M, reference_of(states))
+    simulated = Machine(base, 0, 0.0, 0.02)
+    factors = np.ones(base.factors.size)
+    on_host = [strategy.device_kind == "cpu" for strategy in ALL]
+    factors[: 2 * len(ALL)][on_host * 2] = 0.6
+    simulated.set_factors(factors)
+    correction = Correction(base)
+    trials = 0
+    for _ in range(8):
+        recording, seconds = simulated.search(correction.trial or correction.selector)
+        if correction.trial is not None:
+            trials += 1
+            seconds *= 1.7 if cold and trials == 1 else 1.0
+        correction.learn(recording, seconds)
+    assert simulated.true_seconds(correction.selector) < 1.02 * simulated.best()
+    assert trials == (2 if cold else 1)
