@@ -74,6 +74,8 @@ def _check_files(options: Namespace) -> None:
     """Check that every output can be written and overwrites neither another output nor an input."""
     from hetero_bfs.support.files import check_writable
 
+    if options.command == "train":
+        return  # its --out is a folder
     taken: dict[str, str] = {}
     for name in ("graph", "input", "power_log", "program_file", "argument", "mask", "start"):
         given = getattr(options, name, None)

@@ -304,6 +304,14 @@ def test_a_search_names_its_rule_and_model(graph, trained, tmp_path, selector, r
     assert data["rule"] == rule
 
 
+def test_a_training_may_write_into_a_folder_that_exists(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("hetero_bfs.training.run_training", lambda *given: asked.append(given) or 0)
+    assert run("train", "--budget", 9, "--device", "cpu", "--out", tmp_path) == 0
+    ((_, _, out, budget),) = asked
+    assert (out, budget) == (tmp_path, 9)
+
+
 @pytest.mark.parametrize("off", [False, True])
 def test_corrections_are_reported_and_can_be_switched_off(graph, foreign, tmp_path, capsys, off):
     def seconds_for_all(data):
