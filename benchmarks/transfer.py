@@ -99,9 +99,9 @@ def measure(
 
 
 def describe(table: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace) -> list[str]:
-    graphs = ["--graphs " + ",".join(options.graphs)] if options.graphs else []
-    graphs += [f"--first-models {options.first_models}"]
-    words = [*graphs, f"--sources {options.sources}", f"--rounds {options.rounds}"]
+    words = ["--graphs " + ",".join(options.graphs)] if options.graphs else []
+    words.append(f"--first-models {options.first_models}")
+    words.append(f"--sources {options.sources} --rounds {options.rounds}")
     shown = table[~table["selector"].str.startswith("fixed:")]
     return [
         f"# Models of other machines and first models on {machine_slug(info)}",

@@ -107,6 +107,11 @@ class Probe:
     seconds: float
 
 
+def _slowness(selector: ModelSelector, recording: Recording, seconds: float) -> float:
+    """Return a search's seconds over what it is expected to take by the selector."""
+    return seconds / max(selector.expected_seconds(recording), _LEAST_SECONDS)
+
+
 @dataclass
 class _Probation:
     """A selector is in use, and its searches are compared with `before`, the one it replaced.
@@ -120,8 +125,7 @@ class _Probation:
     ratios: list[float] = field(default_factory=list)
 
     def compare(self, recording: Recording, seconds: float) -> float:
-        expected = self.slowness * self.before.expected_seconds(recording)
-        return seconds / max(expected, _LEAST_SECONDS)
+        return _slowness(self.before, recording, seconds) / self.slowness
 
     @property
     def is_failed(self) -> bool:
@@ -179,7 +183,8 @@ class Correction:
         ):
             self._consider(outcome == kernels.REPLACE, recording.decision_interval)
         elif (
-            self.base.is_on_graph
+            outcome != kernels.KEEP
+            and self.base.is_on_graph
             and recording.decision_interval == 1
             and kernels.begins_trial(self.base.by_model, self._memory)
         ):
@@ -194,7 +199,7 @@ class Correction:
     def _consider(self, in_any_case: bool, decision_interval: int) -> None:
         """Replace the selector by one with the factors just learned, if that is clearly better.
 
-        Predictions for other intervals between choices are not made. So it is not on probation.
+        It is on probation, unless searches do not choose at each level: `expected_seconds` does.
         """
         other = self._corrected()
         self._memory[:, kernels.CONSIDERED] = self._memory[:, kernels.FACTOR]
@@ -211,13 +216,8 @@ class Correction:
             self._patience = max(self._patience, min(2 * self._patience, _MOST_PATIENCE))
 
     def _compared_with_now(self) -> _Probation:
-        before = self.selector
         return _Probation(
-            before,
-            median(
-                seconds / max(before.expected_seconds(recording), _LEAST_SECONDS)
-                for recording, seconds in self._latest
-            ),
+            self.selector, median(_slowness(self.selector, *one) for one in self._latest)
         )
 
     def _judge(self, probation: _Probation, recording: Recording, seconds: float) -> None:

@@ -88,9 +88,9 @@ COMMON_HYSTERESIS = 2.0
 """Factors in use are replaced if all together have changed by more than this. That changes the
 predictions but no choice."""
 
-KEEP, CONSIDER, REPLACE = range(3)
-"""Return values of `learn`: keep the factors in use, replace them if a policy by the new factors is
-clearly better, or replace them in any case."""
+KEEP, TRY, CONSIDER, REPLACE = range(4)
+"""Return values of `learn`: keep the factors in use, try a place, replace the factors if a policy
+by the new ones is clearly better, or replace them in any case."""
 
 EVIDENCE_SHARE = 0.05
 """A search is evidence of a thing from this share of its seconds, measured or expected."""
@@ -483,30 +483,43 @@ def _find_factors(policy, memory, dead_band, total):
     return CONSIDER if changed or change > HYSTERESIS else KEEP
 
 
-@kernel(counted=False)
-def begins_trial(policy, memory):
-    """Begin the trial of a place of which nothing is known, if its time has come; tell whether.
-
-    The next search is the trial. `learn` from it if it succeeds, else call `fail_trial`.
-    """
-    rows, places = memory[_num_things(policy) :], policy.migrations.shape[1]
-    for place in range(places if places > 1 else 0):
-        found = False
-        for i in range(place, rows.shape[0], places):  # SMALL and LARGE
-            row = rows[i]
-            if row[POOL] != 0.0 and row[KNOWN] == 0.0 and row[IDLE] >= row[WAIT]:
-                row[TRIAL], found = HOPED, True
-        if found:
-            return True
+@kernel(counted=False, inner=True)
+def _may_try(policy, memory):
+    """Tell whether the time has come to try one of several places."""
+    if policy.migrations.shape[1] > 1:
+        for i in range(_num_things(policy), memory.shape[0]):
+            if _is_due(memory[i]):
+                return True
     return False
 
 
-@kernel(counted=False)
-def fail_trial(policy, memory):
+@njit(inline="always")
+def _is_due(row):
+    """Tell whether nothing is known of a place, and the time of its trial has come."""
+    return row[POOL] != 0.0 and row[KNOWN] == 0.0 and row[IDLE] >= row[WAIT]
+
+
+def begins_trial(policy: Policy, memory: npt.NDArray[np.float64]) -> bool:
+    """Begin the trial of a place if its time has come; tell whether.
+
+    The next search is the trial. `learn` from it if it succeeds, else call `fail_trial`.
+    """
+    rows, places = memory[_num_things.py_func(policy) :], policy.migrations.shape[1]
+    due = [i for i, row in enumerate(rows) if _is_due.py_func(row)]
+    if places == 1 or not due:
+        return False
+    place = min(i % places for i in due)
+    for i in due:
+        if i % places == place:
+            rows[i, TRIAL] = HOPED
+    return True
+
+
+def fail_trial(policy: Policy, memory: npt.NDArray[np.float64]) -> None:
     """End the trial of a place without success: the next one comes after twice as many searches."""
-    for i in range(_num_things(policy), memory.shape[0]):
-        if memory[i, TRIAL] == HOPED:
-            _fail_trial(memory[i])
+    for row in memory[_num_things.py_func(policy) :]:
+        if row[TRIAL] == HOPED:
+            _fail_trial.py_func(row)
 
 
 def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
@@ -548,7 +561,7 @@ def _of_places(policy: Policy, values: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 @kernel(counted=False)
 def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
-    """Learn from one search's times; return KEEP, CONSIDER or REPLACE.
+    """Learn from one search's times; return KEEP, TRY, CONSIDER or REPLACE.
 
     `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
     float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
@@ -570,4 +583,7 @@ def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    return _find_factors(policy, memory, dead_band, total)
+    outcome = _find_factors(policy, memory, dead_band, total)
+    if outcome == KEEP and _may_try(policy, memory):
+        return TRY
+    return outcome
