@@ -147,7 +147,6 @@ def run_together(work: Callable[[Communicator], T]) -> T:
         if not known:
             text = f"{type(error).__name__}: {text}"
         print(f"hetero-bfs: rank {communicator.rank}: {text}", file=sys.stderr)
-        sys.stderr.flush()
         communicator.abort()
         raise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from contextlib import suppress
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,7 @@ from hetero_bfs.ranks.communicator import Board, BoardMemory, Counts, Operation,
 from hetero_bfs.support.environment import core_numbers, is_open_mpi, launched_ranks, usable_cores
 
 _NAP_SECONDS = 2e-5
+_SECONDS_TO_READ_TEXT = 0.3
 
 
 @cache
@@ -69,13 +71,20 @@ def _end_all_at_an_error(mpi: Any) -> None:
     ) -> None:
         try:
             say(kind, error, traceback)
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
         finally:
             if not isinstance(error, AgreedError) and not mpi.Is_finalized():
-                mpi.COMM_WORLD.Abort(1)
+                _abort(mpi.COMM_WORLD)
 
     sys.excepthook = end
+
+
+def _abort(comm: Any) -> None:
+    """End all ranks. MPICH's launcher loses text that it has not read yet, so it is given time."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # it may be closed
+            stream.flush()
+    time.sleep(_SECONDS_TO_READ_TEXT)
+    comm.Abort(1)
 
 
 def _address(array: npt.NDArray[Any]) -> int:
@@ -189,7 +198,7 @@ class MPICommunicator:
         self._call(self._host, "Barrier")
 
     def abort(self) -> None:
-        self._comm.Abort(1)
+        _abort(self._comm)
 
 
 class _MPIBoard:
