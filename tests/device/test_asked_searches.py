@@ -33,6 +33,7 @@ def check(engine, edges, sources, **asked):
     return check_answer(engine.bfs(sources, **asked), edges, sources, engine.selector.name, **asked)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @settings(max_examples=20)
 @given(data=st.data(), name=st.sampled_from(GRAPHS), number=st.integers(0, 99))

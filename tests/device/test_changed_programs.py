@@ -41,6 +41,7 @@ def confirm(engine: hb.Engine, graph: hb.CSRGraph, program, begin) -> None:
     assert result.value.dtype == expected.state["value"].dtype
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", WAYS)
 def test_what_changes(engine, change):
     graph, kind = graph_of(np.int32), steps()

@@ -174,7 +174,7 @@ STREAMED = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("order", ["auto", "given"])
 def test_lists_stream_to_a_device_without_room_for_them(opencl_device, order, directed):

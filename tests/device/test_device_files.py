@@ -53,6 +53,7 @@ print(device_files.search_problem(graph, Random(1), False))
 """
 
 
+@pytest.mark.thorough
 def test_a_neighbour_that_does_not_exist_is_found():
     """As if a file could bring one into the lists."""
     options = ("--compute-units", "2", "--num-threads", "2", "--data-races", *ONE_LAUNCH)

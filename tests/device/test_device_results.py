@@ -23,6 +23,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(device_memory, "_PART_VERTICES", 17)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @settings(max_examples=10)
 @given(name=st.sampled_from(NAMES), order=st.sampled_from(["degree", "given"]), data=st.data())

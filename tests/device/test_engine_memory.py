@@ -137,6 +137,7 @@ def test_no_opencl_runtime(monkeypatch):
         hb.Engine(edges, device="0", selector="fixed:TC")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("name", ["sparse random", "isolated vertices", "no edges"])
 def test_memory_that_was_never_written_is_never_read(opencl_device, name, directed):

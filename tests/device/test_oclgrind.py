@@ -159,7 +159,10 @@ def reports_of(searched: dict, name: str) -> list[Report]:
 
 
 THREE_GROUPS = ("--compute-units", "3", "--num-threads", "3", "--data-races", *ONE_LAUNCH)
-VARIED = ("mixtures", "parts, directed", "streamed, directed")  # of what others launch
+VARIED = (
+    "mixtures", "directed", "parts", "parts, directed", "long lists", "path", "streamed, directed",
+)  # fmt: skip
+"""Cases that launch what others launch."""
 SEARCHED = tuple(name for name in CASES if name not in VARIED)
 LOOKED_AT = ("random", "hubs over parts", "a kernel for each step")
 IN_ONE_LAUNCH = (

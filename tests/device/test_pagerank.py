@@ -90,7 +90,7 @@ def ranks_of(edges, threads, place, order="auto", kind=PageRanks):
     return ranks
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shape(plain_place, name, directed):

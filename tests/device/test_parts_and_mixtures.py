@@ -41,7 +41,7 @@ PARTS = [
 another program, which PoCL compiles for five seconds; so other tests of parts have these too."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "part_edges", "directed"), PARTS)
 def test_every_strategy_on_a_split_edge_array(opencl_device, name, part_edges, directed):
     edges = nasty(name, directed)
@@ -100,6 +100,7 @@ SCHEDULED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @settings(max_examples=20)
 @given(
@@ -134,6 +135,7 @@ def test_any_small_graph_on_the_cpu(one_thread, edges, data):
             check_search(engine, edges, source)
 
 
+@pytest.mark.sampled(2)
 @settings(max_examples=15)
 @given(edges=edge_lists(max_vertices=100, max_edges=300), data=st.data())
 def test_any_graph_on_a_device(one_thread, opencl_device, edges, data):

@@ -45,7 +45,7 @@ def weighted(dtype, directed=False) -> EdgeList:
     return EdgeList(GRAPH.src, GRAPH.dst, GRAPH.num_vertices, directed, weights)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 def test_searches(posed, directed):
     edges = replace(GRAPH, directed=directed)
@@ -90,7 +90,7 @@ def test_ranks(posed):
     assert abs(result.rank.sum() - 1) < 1e-12
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("program", "parameters"), PROGRAMS, ids=lambda one: type(one).__name__)
 def test_programs(posed, program, parameters):
     """Messages of 32 and 64 bits, pushed and pulled, counted, and in sweeps."""

@@ -49,7 +49,7 @@ from hetero_bfs.scheduling.program_decision import OTHER, ProgramEstimates, lone
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, apart, name, directed):
@@ -63,7 +63,7 @@ def test_every_shape(plain_device, apart, name, directed):
         check_all(runs, Steps(), every=3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["star", "grid", "two hubs", "isolated vertices", "Kronecker 10"])
 def test_every_kind_of_program(apart, name):
     edges = weighted(nasty(name, directed=True), np.int32)

@@ -79,7 +79,7 @@ def in_launches(monkeypatch):
 # Results
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):
@@ -95,7 +95,7 @@ def test_every_shape(plain_device, name, directed):
                 assert edges_of(result) == edges_of(results[0])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["star", "grid", "Kronecker 10"])
 def test_masks_and_messages_without_an_identity(plain_device, name, directed):

@@ -123,7 +123,7 @@ def skip_without_doubles(device, program: str) -> None:
         pytest.skip(f"{device.name} has no doubles, which {program} needs")
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(("name", "directed"), GRAPHS)
 def test_results_are_those_of_whole_lists(opencl_device, name, directed, program):
@@ -149,7 +149,7 @@ def test_results_are_those_of_whole_lists(opencl_device, name, directed, program
             assert share or streamed.streamed_bytes or on_device(runs).memory.layout.resident
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     ("mode", "program"),
     [(mode, name) for mode in MODES for name in ("Distances", "Labels", "Parents")]

@@ -72,7 +72,7 @@ def same(results, field: str) -> None:
     np.testing.assert_array_equal(device.state[field], host.state[field])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):
@@ -87,7 +87,7 @@ def test_every_shape(plain_device, name, directed):
             same(results, "changes")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_the_most_frequent_message(plain_device, name, directed):
@@ -102,7 +102,7 @@ def test_the_most_frequent_message(plain_device, name, directed):
                 same(both(runs, Votes(), rounds=7), field)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_methods_that_combine(plain_device, name, directed):

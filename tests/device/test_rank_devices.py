@@ -64,7 +64,7 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("selector", [*SCHEDULES, "auto"])
 @pytest.mark.parametrize(("name", "ranks"), [("Kronecker 10", 3), ("grid", 2), ("star", 3)])
 def test_right_in_any_mixture(opencl_device, name, ranks, selector):
@@ -77,6 +77,7 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
         assert not any(level.on_device for result in found[2] for level in result.levels)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @settings(max_examples=15)
 @given(
@@ -258,6 +259,7 @@ def engine_answers(info, edges, ranks, sources, asked=(), **settings):
         return run_ranks(ranks, run)
 
 
+@pytest.mark.sampled(2)
 @settings(max_examples=10)
 @given(ranks=st.sampled_from([1, 2, 3]), selector=st.sampled_from(SCHEDULES), data=st.data())
 def test_any_question_to_engines(opencl_device, ranks, selector, data):

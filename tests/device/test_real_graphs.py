@@ -33,6 +33,7 @@ def test_size(name):
     assert graph.degree.max() == facts.greatest_degree
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FACTS)
 def test_reached_and_levels(plain_place, name):
     """Fewer levels than the road network's 725 are searched by every strategy."""

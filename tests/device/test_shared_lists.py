@@ -50,7 +50,7 @@ def search(device, edges, order, sources, schedules=SCHEDULES, **options):
                 check_search(engine, edges, source)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ["degree", "given"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(

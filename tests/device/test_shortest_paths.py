@@ -73,7 +73,7 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     return searches
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("directed", "dtype"), [(False, np.int32), (True, np.float32), (True, np.float64)]
 )
@@ -86,7 +86,6 @@ def test_every_shape(plain_place, name, directed, dtype):
             confirm(edges, searches.run(source, place=where))
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("plan", PLANS.values(), ids=list(PLANS))
 @pytest.mark.parametrize("threads", [1, 3])
@@ -241,7 +240,7 @@ def leaves_at_once(searches: PathSearches) -> None:
     leaving._leaving, leaving._edge = -1.0, 0.0
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize("name", ["Kronecker 10", "Kronecker 12", "sparse random", "star"])

@@ -32,7 +32,7 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("directed", "order"),
     [
@@ -200,6 +200,7 @@ def test_root_out_of_range(place, source):
         engine.bfs(source)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("interval", [1, 2, 100])
 def test_decision_interval(place, interval):
     edges = nasty("long path")

@@ -23,7 +23,7 @@ from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "share",
     [
@@ -67,6 +67,7 @@ def test_a_row_of_searches(apart):
             check_result(engine, edges, source, result)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["grid", "Kronecker 12", "dense random", "tree", "R-MAT"])
 def test_relabelled_graphs(apart, name):
     edges = nasty(name)

@@ -27,8 +27,10 @@ MODULES = [
     "networkx.algorithms.tests.test_distance_measures",
     "networkx.algorithms.traversal.tests.test_bfs",
 ]
-LEAST_PASSED = 800  # 843 in NetworkX 3.6.1
-LEAST_ON_BACKEND = 600  # 676
+RANDOM = "test_use_bounds_on_off_consistency"
+"""A test of 500 random graphs, which would take nine tenths of the time: one of 20 runs."""
+LEAST_PASSED = 360  # 368 in NetworkX 3.6.1
+LEAST_ON_BACKEND = 180  # 201
 MOST_SKIPPED = 10
 
 
@@ -52,6 +54,10 @@ class Counts:
 
         return counting
 
+    def pytest_collection_modifyitems(self, items):
+        left_out = {one for number, one in enumerate(_random(items)) if number % 20}
+        items[:] = [item for item in items if item not in left_out]
+
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item):
         before = self.calls.total()
@@ -72,6 +78,10 @@ class Counts:
             yield f"more than {MOST_SKIPPED} tests were skipped or expected to fail"
         if never := FUNCTIONS.keys() - self.calls.keys():
             yield f"never called: {', '.join(sorted(never))}"
+
+
+def _random(items):
+    return [item for item in items if item.originalname == RANDOM]
 
 
 def main() -> int:

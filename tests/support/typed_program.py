@@ -1,6 +1,5 @@
-"""A user's program, checked by mypy --strict and by pyright against the installed package.
-
-`.ci/packages` does that. It also runs the program.
+"""A user's program; `.ci/packages` checks it by mypy --strict and by pyright, with the installed
+package.
 """
 
 from __future__ import annotations

@@ -120,6 +120,7 @@ def test_levels_are_scipys(name):
     assert np.array_equal(hb.bfs_many(graph, range(n)).level, theirs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EDGES)
 def test_other_algorithms_find_the_same(monkeypatch, name):
     edges = EDGES[name]

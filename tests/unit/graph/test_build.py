@@ -163,7 +163,7 @@ def test_any_buckets_and_chunks(
         check_search_graph(chunked, order)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
     "num_vertices", [1, 65, 70_000, pytest.param(3_000_000, marks=pytest.mark.slow)]

@@ -71,6 +71,7 @@ def with_weights(name: str, directed: bool, kind: str) -> EdgeList:
     return EdgeList(edges.src, edges.dst, edges.num_vertices, directed, weights)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("kind", ["ties and zeros", "fractions", "infinite"])
 @pytest.mark.parametrize("name", ["Kronecker 10", "complete", "dense random", "star", "grid"])
@@ -103,6 +104,7 @@ def test_fewer_edges_are_scanned_and_one_iteration_pulls():
         np.testing.assert_array_equal(again.distance, plain.distance)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["Kronecker 10", "loops only", "tree", "isolated vertices"])
 def test_without_weights(name, directed):

@@ -213,7 +213,7 @@ def test_a_monotone_program_takes_no_schedule():
 # Results
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shape(name, directed):

@@ -85,7 +85,7 @@ def stopped(monkeypatch, *arguments) -> str:
 
 def test_a_checkout_beside_itself(tiny, tmp_path, monkeypatch, capsys):
     out = tmp_path / "rows.json"
-    only = "tiny/search,tiny/build,tiny/components"
+    only = "tiny/search,tiny/build"
     command = [TOP, TOP, "--graph", tiny, "--only", only]
     command += ["--pairs", 2, "--rounds", 3, "--keys", 2]
     run(monkeypatch, *command, "--json", out)

@@ -48,6 +48,7 @@ def test_any_question_about_any_small_graph(edges, ranks, data):
         assert (result.nedge, result.parent.size) == (alone.nedge, alone.parent.size)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @settings(max_examples=40)
 @given(

@@ -25,7 +25,7 @@ def check(edges, source, found, reverse=False):
     assert found.parent[source] == source
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_right_for_any_number_of_ranks(name, ranks):
@@ -37,7 +37,7 @@ def test_right_for_any_number_of_ranks(name, ranks):
             check(edges, source, found)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["duplicates", "late hub", "long path", "star", "R-MAT", "tree"])
 def test_directed_graphs_forwards_and_backwards(name, ranks):

@@ -40,6 +40,7 @@ class Counting(DistributedSearch):
         return self._note("bottom-up", super()._pull, *arguments)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
 @pytest.mark.parametrize("one_host", [False, True])
 def test_calls_and_bytes_of_levels(ranks, one_host):

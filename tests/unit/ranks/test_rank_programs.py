@@ -53,7 +53,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("graph", "directed"), [("Kronecker 10", False), ("star", False), ("R-MAT", True)]
 )
@@ -176,7 +176,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_ranks_by_weights_are_those_of_one_process(weights, directed):

@@ -161,6 +161,7 @@ def run(
     return ratios
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("spread", "is_own"), [(0.2, False), (0.8, False), (0.2, True)])
 def test_a_wrong_model_is_corrected_and_stays_so(shape, spread, is_own):
