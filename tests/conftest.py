@@ -33,7 +33,7 @@ from hetero_bfs.warm_up import warm_up
 os.environ["GOMP_SPINCOUNT"] = "0"
 
 # Compiling makes millions of objects that stay, so the collector looks for garbage less often.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(200_000, 50, 100)
 
 # Two workers and some two hundred commands read the same files: all but the first find bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
