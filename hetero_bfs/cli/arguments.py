@@ -73,7 +73,6 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _add_run(commands)
     _add_train(commands)
     _add_study(commands)
-    _add_view(commands)
     add_json(commands.add_parser("devices", help="list the OpenCL devices"), "list")
     _add_doctor(commands)
     _add_warm_up(commands)
@@ -263,8 +262,8 @@ def _add_study(commands: Any) -> None:
         help="measure this machine and write the paper's tables and figures as a page",
         description=(
             "Measure strategies and selectors on Kronecker graphs or graph files and write one "
-            "HTML page, with a PNG and a CSV file for each figure. The folder must be new, empty, "
-            "or hold an earlier study, which is replaced. It is written at the end."
+            "HTML page, with an SVG and a CSV file for each figure. The folder must be new or "
+            "empty. It is written at the end."
         ),
     )
     add = command.add_argument
@@ -322,22 +321,6 @@ def _add_study(commands: Any) -> None:
     add_power_log(command)
     add_device_arguments(command)
     add_json(command, "summary")
-
-
-def _add_view(commands: Any) -> None:
-    command = commands.add_parser(
-        "view",
-        help="make a timeline of a trace, for Perfetto or a browser",
-        description="Make a timeline of a CSV file that --trace wrote: lanes for CPU and device, "
-        "choices with predictions, and migrations.",
-    )
-    command.add_argument("input", type=Path, metavar="TRACE", help="CSV file that --trace wrote")
-    add_file(
-        command,
-        "--out",
-        ".json: Trace Event Format, for ui.perfetto.dev and chrome://tracing; .svg: a picture "
-        "(default: TRACE with the suffix .trace.json)",
-    )
 
 
 def _add_doctor(commands: Any) -> None:

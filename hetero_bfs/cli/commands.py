@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from hetero_bfs.graph.edge_list import EdgeList
 
 _REMEDY = 11  # columns before a remedy
-_OPENED_BY = {".json": "https://ui.perfetto.dev or chrome://tracing opens it"}
 
 
 def completion(options: Namespace) -> int:
@@ -84,22 +83,6 @@ def generate(options: Namespace) -> int:
     given = {name: value for name, value in given.items() if value is not None}
     messages.announce(f"generating {options.family}")
     write_graph(generated(options.family, **given), options.output)
-    return 0
-
-
-def view(options: Namespace) -> int:
-    from hetero_bfs.support.files import check_writable
-    from hetero_bfs.timeline.rendering import check_timeline_path, write_timeline
-    from hetero_bfs.timeline.spans import read_rows, spans_of
-
-    path: Path = options.out or options.input.with_suffix(".trace.json")
-    check_timeline_path(path)
-    check_writable(path)
-    spans = spans_of(read_rows(options.input))
-    write_timeline(path, spans, f"Timeline of {options.input.name}")
-    runs, steps = (sum(span.lane == lane for span in spans) for lane in ("runs", "steps"))
-    opened = _OPENED_BY.get(path.suffix.lower(), "a browser opens it")
-    print(f"{path}: runs {runs}, steps {steps}; {opened}")
     return 0
 
 

@@ -47,7 +47,7 @@ def prepare(options: Namespace) -> None:
     if options.command != "warm-up" and getattr(options, "device", None) is not None:
         load_numba()  # so that a driver that hangs can be interrupted
         _check_device(options)
-    if launched_rank() == 0 and options.command != "view":
+    if launched_rank() == 0:
         open_files(options)
     if getattr(options, "threads", None) is not None:
         load_numba()
@@ -106,7 +106,7 @@ def _check_files(options: Namespace) -> None:
             )
         check_writable(path)
         is_values = name in ("out", "edges_out", "levels", "parents")
-        if is_values and options.command not in ("layers", "view"):
+        if is_values and options.command != "layers":
             _check_format(option, path)
 
 
@@ -134,7 +134,7 @@ def _load_numba() -> None:
     announce()
 
 
-_WITHOUT_NUMBA = ("completion", "devices", "doctor", "view", "warm-up")
+_WITHOUT_NUMBA = ("completion", "devices", "doctor", "warm-up")
 """Commands that compile nothing in this process."""
 
 

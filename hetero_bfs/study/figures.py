@@ -1,11 +1,7 @@
-"""Figures of a study, one function for each, drawn from the tables of the CSV files.
-
-Some draw selectors' choices: schedules next to the oracle's, and regret.
-"""
+"""Figures of a study, one function for each, drawn from the tables of the CSV files."""
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +9,7 @@ import pandas as pd
 
 from hetero_bfs.study import style
 from hetero_bfs.study.searches import quartile_names
-from hetero_bfs.training.regret import ORACLE, summarise
+from hetero_bfs.training.regret import summarise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,64 +161,7 @@ def _scatter(axes: Axes, table: pd.DataFrame, name: str, ends: tuple[float, floa
     style.tidy(axes, title, "measured time (s)", "predicted time (s)")
 
 
-_MOST_COLUMNS = 9
 _DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable
-
-
-def schedule(table: pd.DataFrame) -> Figure:
-    """Draw which strategy each selector chose at each level, the oracle on top.
-
-    Cells name the strategy; cells that differ from the oracle's are hatched.
-    """
-    searches = [first_search(table, name) for name in shown_graphs(table)]
-    figure, panels = style.panels(len(searches), 0.3 * table["selector"].nunique() + 1.0)
-    for axes, (title, one) in zip(panels, searches, strict=True):
-        _strips(axes, one)
-        levels = "level (distance from the key), joined where equal"
-        style.tidy(axes, title, levels, "selector (hatched: not as the oracle)")
-        axes.grid(False)
-    return figure
-
-
-def _strips(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw a row of cells for each selector; adjacent levels with equal choices share a column."""
-    chosen = table.pivot(index="selector", columns="level", values="strategy")
-    names = [ORACLE, *(name for name in style.order_of(chosen.index) if name != ORACLE)]
-    chosen = chosen.loc[names]
-    runs = [list(run) for _, run in groupby(chosen.columns, key=lambda level: tuple(chosen[level]))]
-    for x, run in enumerate(runs[:_MOST_COLUMNS]):
-        for y, name in enumerate(names):
-            strategy = chosen.loc[name, run[0]]
-            differs = strategy != chosen.loc[ORACLE, run[0]]
-            _cell(axes, x, y, strategy, differs)
-    count = min(len(runs), _MOST_COLUMNS)
-    labels = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:count]]
-    axes.set_xlim(-0.5, count - 0.5 + (0.6 if len(runs) > count else 0))
-    if len(runs) > count:
-        axes.text(count - 0.4, (len(names) - 1) / 2, "...", va="center", fontsize=9)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xticks(range(count), labels, rotation=0 if len("".join(labels)) < 30 else 45)
-    axes.set_yticks(range(len(names)), names)
-
-
-def _cell(axes: Axes, x: int, y: int, strategy: str, differs: bool) -> None:
-    from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
-
-    tint = tuple(1 - 0.35 * (1 - part) for part in to_rgb(style.looks()[strategy].color))
-    axes.add_patch(
-        Rectangle(
-            (x - 0.46, y - 0.42),
-            0.92,
-            0.84,
-            facecolor=tint,
-            edgecolor="#555555",
-            hatch="///" if differs else None,
-            linewidth=1.6 if differs else 0.6,
-        )
-    )
-    box = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}
-    axes.text(x, y, strategy, ha="center", va="center", fontsize=8, bbox=box)
 
 
 def regret(table: pd.DataFrame) -> Figure:

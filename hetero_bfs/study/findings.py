@@ -213,13 +213,6 @@ def predictions_brief(table: pd.DataFrame) -> Brief:
     return "Errors of the predicted seconds of a level, over the measured ones", pd.DataFrame(rows)
 
 
-def schedule_finding(table: pd.DataFrame) -> str:
-    shares = (table["strategy"] == table["oracle_strategy"]).groupby(table["selector"]).mean()
-    chosen = shares.drop([ORACLE, NONE], errors="ignore").sort_values(ascending=False)
-    named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in chosen.items())
-    return f"Levels at which selectors chose what the oracle did: {named}."
-
-
 def regret_finding(table: pd.DataFrame) -> str:
     percent = figures.regret_by_family(table)
     chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]

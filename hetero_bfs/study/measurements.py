@@ -1,4 +1,4 @@
-"""What a study measures of an open graph: its levels by each strategy, one search, and energy.
+"""What a study measures of an open graph: its levels by each strategy, and energy.
 
 Levels are the paper's Table 5. The state before each level comes from a search on the host. The
 level is measured without migration of the frontier. Its time is the median over rounds. Each round
@@ -19,8 +19,6 @@ from functools import partial
 from math import inf
 from statistics import median
 
-import pandas as pd
-
 from hetero_bfs import energy
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import ModelError
@@ -28,7 +26,6 @@ from hetero_bfs.graph500.protocol import meters_of
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
-from hetero_bfs.study.findings import format_seconds
 from hetero_bfs.study.searches import (
     Configuration,
     Row,
@@ -38,8 +35,6 @@ from hetero_bfs.study.searches import (
     quartile_row,
 )
 from hetero_bfs.support.messages import progress
-from hetero_bfs.timeline.rendering import timeline_svg
-from hetero_bfs.timeline.spans import Span, spans_of
 from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_search
 
 _COUNTS = "frontier_vertices", "frontier_edges", "unvisited_vertices", "unvisited_edges"
@@ -126,46 +121,6 @@ def prediction_rows(
 def _columns(subject: Subject, one: MeasuredLevel) -> Row:
     level = one.features.level
     return {**subject.row(), "key": one.key, "level": level, "strategy": one.strategy.name}
-
-
-def search_rows(subject: Subject, rounds: int) -> list[Row]:
-    """Return a row per level, of the search of median time."""
-    engine, key = subject.engine, subject.sources[0]
-    engine.set_selector("auto")
-    engine.search(key)  # untimed
-    searches = sorted(
-        (engine.search(key) for _ in range(rounds)), key=lambda search: search.seconds
-    )
-    traces = searches[(len(searches) - 1) // 2].traces
-    return [{**subject.row(), "key": key, **trace.row()} for trace in traces]
-
-
-def _spans(table: pd.DataFrame) -> tuple[str, list[Span]]:
-    largest = table.loc[table["num_edges"].idxmax(), "graph"]
-    rows = table[table["graph"] == largest]
-    known = rows.astype(object).where(rows.notna(), None)
-    return str(largest), spans_of(known.to_dict("records"))
-
-
-def draw_timeline(table: pd.DataFrame) -> str:
-    name, spans = _spans(table)
-    return timeline_svg(spans, f"Timeline of a search of {name}, {len(table)} levels")
-
-
-def timeline_finding(table: pd.DataFrame) -> str:
-    name, spans = _spans(table)
-    total = sum(span.seconds for span in spans if span.lane == "runs")
-
-    def share(lane: str) -> str:
-        seconds = sum(span.seconds for span in spans if span.lane == lane)
-        return f"{100 * seconds / total:.3g} %"
-
-    levels = sum(span.lane == "steps" for span in spans)
-    return (
-        f"The search of {name} took {format_seconds(total)} for {levels} levels: {share('CPU')} "
-        f"in levels on the CPU, {share('device')} on the OpenCL device, {share('migrations')} in "
-        f"migrations and the start, {share('choices')} in choosing."
-    )
 
 
 _IDLE_SECONDS = 1.0

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from hetero_bfs.scheduling.trace import ROW_COLUMNS
-from hetero_bfs.study import figures, findings, measurements
+from hetero_bfs.study import figures, findings
 from hetero_bfs.study.measurements import METERED
 from hetero_bfs.study.searches import Row
 from hetero_bfs.training.program_regret import COLUMNS as PROGRAM_COLUMNS
@@ -26,7 +25,7 @@ class Section:
     """One figure with its table.
 
     `name` is the stem of its SVG and CSV files, and `columns` are the CSV's, also without rows.
-    `finding` returns the result in a sentence. `draw` returns a figure, an SVG as text, or None,
+    `finding` returns the result in a sentence. `draw` returns a figure or None,
     and `brief` a small table for the page, with a caption. `nothing` replaces all three without
     rows.
     """
@@ -36,7 +35,7 @@ class Section:
     reading: str
     columns: tuple[str, ...]
     finding: Callable[[pd.DataFrame], str]
-    draw: Callable[[pd.DataFrame], Figure | str | None] = lambda _: None
+    draw: Callable[[pd.DataFrame], Figure | None] = lambda _: None
     brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
     nothing: str = "Nothing could be measured; see the notes."
 
@@ -79,12 +78,6 @@ _PREDICTION_COLUMNS = (
     *GRAPH_COLUMNS,
     *names("key level strategy measured_seconds predicted_seconds relative_error"),
 )
-_SCHEDULE_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("key selector level strategy oracle_strategy level_seconds oracle_level_seconds"),
-)
-
-
 SECTIONS = (
     Section(
         "levels",
@@ -149,32 +142,6 @@ SECTIONS = (
         figures.predictions,
         findings.predictions_brief,
         "No speed model of this machine is installed; `hetero-bfs train` makes one.",
-    ),
-    Section(
-        "schedule",
-        "The chosen schedules beside the oracle's",
-        "The strategy that each selector chose at each level, for one search of each graph. The "
-        "oracle is the schedule of least time, migrations and conversions included, computed from "
-        "measurements of every strategy at every level. Hatched cells differ from it. Levels "
-        "without a change share a column. <code>none</code> is not a selector: the best single "
-        "strategy.",
-        _SCHEDULE_COLUMNS,
-        findings.schedule_finding,
-        figures.schedule,
-        findings.no_brief,
-    ),
-    Section(
-        "timeline",
-        "One search from start to end",
-        "The levels of one search by the default selector, without correction, each where it ran: "
-        "boxes are as long as the level took. Hollow boxes are migrations of the frontier, and the "
-        "start. Grey lines are the times of choosing. Point at a box for its numbers and the "
-        "predictions. Of several rounds it is the one of median time. <code>hetero-bfs "
-        "view timeline.csv</code> makes a file for ui.perfetto.dev of it.",
-        (*GRAPH_COLUMNS, "key", *ROW_COLUMNS),
-        measurements.timeline_finding,
-        measurements.draw_timeline,
-        findings.no_brief,
     ),
     Section(
         "regret",
@@ -250,8 +217,7 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 class SectionResult:
     """A section with its results, for the page; `brief` is a table of text and may be empty.
 
-    Without measurements there is no picture, and `finding` gives the reason. A picture that names
-    what the pointer is on is part of the page, others are images.
+    Without measurements there is no picture, and `finding` gives the reason.
     """
 
     section: Section
@@ -259,7 +225,6 @@ class SectionResult:
     caption: str
     brief: pd.DataFrame
     svg: str | None = None
-    is_inline: bool = False
 
 
 def page(
@@ -285,13 +250,11 @@ def _section(part: SectionResult) -> str:
     picture, kinds = "", ["csv"]
     if part.svg is not None:
         kinds.append("svg")
-        picture = part.svg
-        if not part.is_inline:
-            image = base64.b64encode(part.svg.encode()).decode("ascii")
-            picture = (
-                f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
-                f'src="data:image/svg+xml;base64,{image}">'
-            )
+        image = base64.b64encode(part.svg.encode()).decode("ascii")
+        picture = (
+            f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
+            f'src="data:image/svg+xml;base64,{image}">'
+        )
     shown = f"<figure>{picture}</figure>\n" if picture else ""
     if part.section.reading and (picture or not part.brief.empty):
         shown = f"<p>{part.section.reading}</p>\n{shown}"

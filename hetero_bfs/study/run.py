@@ -1,8 +1,7 @@
 """Runs `hetero-bfs study`: measures graph by graph, draws, and writes the folder at once.
 
 The folder is written completely or not at all, and never over other files. A study is written to a
-temporary folder next to its own, which is renamed when it is complete. An earlier study is renamed
-first, restored if that fails, and removed afterwards.
+temporary folder next to its own, which is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,12 +32,10 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.study import findings, paper_named, style
 from hetero_bfs.study.measurements import (
-    MeasuredLevel,
     efficiency,
     level_rows,
     measure_levels,
     prediction_rows,
-    search_rows,
 )
 from hetero_bfs.study.page import SECTIONS, Paper, Section, SectionResult, page
 from hetero_bfs.study.searches import (
@@ -55,106 +50,52 @@ from hetero_bfs.study.searches import (
 )
 from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
 from hetero_bfs.support.messages import announce
-from hetero_bfs.timeline.rendering import svg_file
 from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.program_regret import regret_of_programs
-from hetero_bfs.training.regret import ORACLE
 from hetero_bfs.training.regret import measure_graph as measure_regret
-
-MARKER = "study.json"
-_PROGRAM = "hetero-bfs study"
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `HeteroBFSError` if a study cannot be written here; called before any measurement.
-
-    An existing folder must be empty or hold only an earlier study, which is replaced as a whole.
-    """
-    if not folder.is_dir():
-        if folder.exists() or folder.is_symlink():
-            what = "a link to nothing" if folder.is_symlink() else "a file"
-            raise HeteroBFSError(f"{folder} is {what}, no folder; name a new one")
-        check_new_entry(folder)
-        return
-    _check_replaceable(folder)
-    check_new_entry(folder.resolve())  # next to it
-    check_new_entry(folder / MARKER)  # and in it, since its files will be removed
+    """Raise `HeteroBFSError` unless a study can be written here: the folder is new or empty."""
+    if folder.is_dir():
+        folder = folder.resolve()  # follows links
+        _check_empty(folder)
+    elif folder.exists() or folder.is_symlink():
+        what = "a link to nothing" if folder.is_symlink() else "a file"
+        raise HeteroBFSError(f"{folder} is {what}, no folder; name a new one")
+    check_new_entry(folder)
 
 
-def _check_replaceable(folder: Path) -> None:
+def _check_empty(folder: Path) -> None:
     try:
         found = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise HeteroBFSError(f"{folder} cannot be read: {error.strerror or error}") from error
-    earlier = _files_of_study(folder)
-    strangers = [name for name in found if name not in earlier]
-    if strangers:
-        named = ", ".join(strangers[:3]) + (", ..." if len(strangers) > 3 else "")
+    if found:
+        named = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
         raise HeteroBFSError(
-            f"{folder} holds {'other files than' if earlier else 'files, but not those of'} "
-            f"an earlier study ({named}); a study replaces its folder: move them, or name a new one"
+            f"{folder} is not empty ({named}); remove an earlier study, or name a new folder"
         )
-    resolved = folder.resolve()
-    if os.path.ismount(resolved) or resolved == Path.cwd() or resolved in Path.cwd().parents:
-        what = "a mount point" if os.path.ismount(resolved) else "or holds the current folder"
+    if os.path.ismount(folder) or folder == Path.cwd():
+        what = "a mount point" if os.path.ismount(folder) else "the current folder"
         raise HeteroBFSError(
-            f"{folder} is {what}, which no study can replace; name a new folder, such as "
+            f"{folder} is {what}, and a study renames its folder; name a new one, such as "
             f"{folder / 'study'}"
         )
 
 
-def _files_of_study(folder: Path) -> Sequence[str]:
-    try:
-        summary = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-        if summary["program"] != _PROGRAM:
-            return []
-        return [MARKER, *map(str, summary["files"])]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
-    """Write all files and the summary, `MARKER`, or nothing; `summary["files"]` names the files."""
-    marked = json.dumps({"program": _PROGRAM, **summary}, indent=1, allow_nan=False) + "\n"
-    target = folder.resolve()  # follows links
-    aside = target.with_name(f"{target.name}.earlier-{secrets.token_hex(4)}")
+    """Write all files and the summary, study.json, or nothing."""
+    text = json.dumps({"program": "hetero-bfs study", **summary}, indent=1, allow_nan=False) + "\n"
+    target = folder.resolve()
     try:
         with temporary_beside(target, folder=True) as (temporary, _):
-            for name, content in {**files, MARKER: marked.encode()}.items():
+            for name, content in {**files, "study.json": text.encode()}.items():
                 (temporary / name).write_bytes(content)
             with unbroken():
-                _swap(temporary, target, aside)
+                os.rename(temporary, target)  # also in place of an empty folder
     except OSError as error:
         raise HeteroBFSError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    if aside.exists():
-        _remove_study(aside)
-
-
-def _swap(temporary: Path, target: Path, aside: Path) -> None:
-    """Rename the new folder to the target; move an existing one aside, or restore it on failure."""
-    try:
-        if target.exists():
-            os.rename(target, aside)
-        os.rename(temporary, target)
-    except BaseException:
-        if aside.exists() and not target.exists():
-            os.rename(aside, target)
-        raise
-
-
-def _remove_study(folder: Path) -> None:
-    """Remove a study's files, and the folder unless other files have been added to it."""
-    earlier = _files_of_study(folder)
-    with suppress(OSError):
-        for path in folder.iterdir():
-            if path.name in earlier:
-                path.unlink()
-        folder.rmdir()
-    if folder.exists():
-        announce(f"what else was in the earlier study's folder is in {folder}")
-
-
-# Regret of searches and programs with the study's columns, and schedules of searches by level.
 
 
 def regret_rows(subject: Subject, options: StudyOptions) -> list[Row]:
@@ -167,43 +108,6 @@ def program_rows(subject: Subject, options: StudyOptions) -> list[Row]:
     info = subject.engine.device_info
     found = regret_of_programs(subject.edges, info, threads, options.rounds)
     return [{**subject.row(), **row} for row in found]
-
-
-def schedule_rows(
-    subject: Subject, regrets: Sequence[Row], measured: Sequence[MeasuredLevel]
-) -> list[Row]:
-    """Return one row for each level and selector: its strategy and the oracle's.
-
-    `level_seconds` excludes migration; it is None if not measured.
-    """
-    seconds = {(one.key, one.features.level, one.strategy.name): one.seconds for one in measured}
-    schedules = {(row["root"], row["selector"]): row["schedule"] for row in regrets}
-    rows = []
-    for (key, selector), text in schedules.items():
-        if selector.startswith("fixed:"):
-            continue
-        best = list(strategies_of(schedules[key, ORACLE]))
-        for level, (strategy, oracle) in enumerate(zip(strategies_of(text), best, strict=True)):
-            rows.append(
-                {
-                    **subject.row(),
-                    "key": key,
-                    "selector": selector,
-                    "level": level,
-                    "strategy": strategy,
-                    "oracle_strategy": oracle,
-                    "level_seconds": seconds.get((key, level, strategy)),
-                    "oracle_level_seconds": seconds.get((key, level, oracle)),
-                }
-            )
-    return rows
-
-
-def strategies_of(text: str) -> Iterator[str]:
-    """Yield each level's strategy from the text that `schedule_text` wrote, such as "TC BG*3"."""
-    for run in text.split():
-        name, _, count = run.partition("*")
-        yield from [name] * int(count or 1)
 
 
 _TITLE = "hetero_bfs: adaptive breadth-first search on this machine"
@@ -263,8 +167,7 @@ def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None
 def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
     subject = open_subject(graph, options, study.notes)
     with subject.engine:
-        regrets = regret_rows(subject, options)
-        study.add("regret", regrets)
+        study.add("regret", regret_rows(subject, options))
         study.add("programs", program_rows(subject, options))
         if graph.regret_only:
             return
@@ -273,8 +176,6 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
         measured = measure_levels(subject, options.rounds, study.notes)
         study.add("levels", level_rows(subject, measured))
         study.add("predictions", prediction_rows(subject, measured, study.notes))
-        study.add("schedule", schedule_rows(subject, regrets, measured))
-        study.add("timeline", search_rows(subject, options.rounds))
         study.add("energy", efficiency(subject, options, study.notes))
 
 
@@ -306,8 +207,7 @@ def _write(
         part = _part(section, table, foot)
         parts.append(part)
         if part.svg is not None:
-            text = svg_file(part.svg) if part.is_inline else part.svg
-            files[f"{section.name}.svg"] = text.encode()
+            files[f"{section.name}.svg"] = part.svg.encode()
         files[f"{section.name}.csv"] = table.to_csv(index=False, float_format="%.9g").encode()
     text = page(paper.title, describe(machine), parts, study.notes, foot)
     files["index.html"] = text.encode()
@@ -332,8 +232,6 @@ def _part(section: Section, table: pd.DataFrame, foot: str) -> SectionResult:
         return SectionResult(section, section.nothing, *findings.no_brief(table))
     figure = section.draw(table)
     part = SectionResult(section, section.finding(table), *section.brief(table))
-    if isinstance(figure, str):
-        return replace(part, svg=figure, is_inline=True)
     return part if figure is None else replace(part, svg=style.to_svg(figure, foot))
 
 

@@ -7,15 +7,12 @@ Time between steps is not in the records, so a timeline is a little shorter than
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby
-from pathlib import Path
 from typing import Any
 
-from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.strategies import STRATEGIES
 
 _LANES = ("runs", "steps", "choices", "migrations", "exchanges", "result", "CPU", "device")
@@ -29,9 +26,6 @@ _STEPS = {"level": "level", "iteration": "iteration", "rounds": "window"}
 _DRAWN_SECONDS = tuple(
     f"{name}seconds" for name in ("", "transfer_", "select_", "migration_", "exchange_")
 )
-
-_LONGEST_SECONDS = 1e9
-"""Longest step that is drawn; it keeps the nanoseconds of a whole run finite."""
 
 _DEVICE = "device "  # precedes the strategy's name in records of iterations and windows
 
@@ -50,55 +44,6 @@ class Span:
     start_seconds: float
     seconds: float
     details: Mapping[str, Any]
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a CSV file that `--trace` wrote, with numbers converted."""
-    try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = [_with_numbers(row) for row in csv.DictReader(stream, strict=True)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise HeteroBFSError(f"{path} is not a CSV file that --trace wrote: {error}") from error
-    if not rows:
-        raise HeteroBFSError(f"{path} has no records; name a CSV file that --trace wrote")
-    for line, row in enumerate(rows, 2):
-        try:
-            _check(row)
-        except ValueError as error:
-            raise HeteroBFSError(f"{path}, line {line}: {error}") from None
-    return rows
-
-
-def _with_numbers(row: Mapping[str | None, Any]) -> dict[str, Any]:
-    return {str(name): _number(value) for name, value in row.items()}
-
-
-def _number(text: Any) -> Any:
-    for kind in (int, float):
-        try:
-            number = kind(text)
-            float(number)
-        except (TypeError, ValueError, OverflowError):  # an int too large for a float becomes inf
-            continue
-        return number
-    return text
-
-
-def _check(row: Row) -> None:
-    if not _strategy(row) or not any(name in row for name in _STEPS):
-        raise ValueError("no record of a trace; name a CSV file that --trace wrote")
-    if "seconds" not in row:
-        raise ValueError("there is no column seconds; name a CSV file that --trace wrote")
-    for name in _DRAWN_SECONDS:
-        value = row.get(name, 0.0)
-        if not isinstance(value, (int, float)) or not 0 <= value <= _LONGEST_SECONDS:
-            raise ValueError(
-                f"{name} is {value!r}; give seconds from 0 to {_LONGEST_SECONDS:g}, as --trace does"
-            )
-    column = _step_column(row)
-    step = row.get(column, 0)
-    if not isinstance(step, (int, float)) or not math.isfinite(step):
-        raise ValueError(f"{column} is {step!r}; give a finite number, as --trace writes it")
 
 
 def spans_of(*records: Iterable[Row]) -> list[Span]:

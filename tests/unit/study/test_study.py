@@ -19,9 +19,7 @@ from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
 from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.study import figures, run, style
 from hetero_bfs.study.page import SECTIONS
-from hetero_bfs.study.run import strategies_of
 from hetero_bfs.study.searches import StudyOptions
-from hetero_bfs.training.oracle import schedule_text
 
 NAMES = [section.name for section in SECTIONS]
 
@@ -56,7 +54,7 @@ def pictures(folder) -> list[str]:
     energy_measured = table(folder, "energy")["mteps_per_watt"].notna().any()
     absent = {name for name in NAMES if table(folder, name).empty}
     absent |= set() if energy_measured else {"energy"}
-    return [name for name in NAMES if name not in absent and name != "timeline"]
+    return [name for name in NAMES if name not in absent]
 
 
 # What is written.
@@ -65,7 +63,7 @@ def pictures(folder) -> list[str]:
 def test_every_figure_has_svg_and_csv(made):
     out, _ = made
     expected = {f"{name}.csv" for name in NAMES} | {f"{name}.svg" for name in pictures(out)}
-    expected |= {"timeline.svg", "index.html", "study.json"}
+    expected |= {"index.html", "study.json"}
     assert {path.name for path in out.iterdir()} == expected
     for section in SECTIONS:
         assert tuple(table(out, section.name).columns) == section.columns
@@ -76,7 +74,7 @@ def test_every_figure_has_svg_and_csv(made):
 def test_the_tables_hold_together(made):
     out, strategies = made
     graphs = {"kronecker5", "kronecker6", "tail"}
-    for name in ("levels", "throughput", "relabelling", "schedule", "regret", "energy"):
+    for name in ("levels", "throughput", "relabelling", "regret", "energy"):
         assert set(table(out, name)["graph"]) == graphs
     levels = table(out, "levels")
     assert set(levels["strategy"]) == strategies
@@ -105,16 +103,6 @@ def test_regret_is_that_of_its_seconds(made):
     assert {"oracle", "none", "fixed:TC", "alpha-beta"} <= set(rows["selector"])
 
 
-def test_schedules_are_those_of_regret(made):
-    out, _ = made
-    whole = table(out, "regret").set_index(["graph", "root", "selector"])["schedule"]
-    levels = table(out, "schedule")
-    for place, one in levels.groupby(["graph", "key", "selector"]):
-        assert schedule_text(list(one.sort_values("level")["strategy"])) == whole[place]
-    oracle = levels[levels["selector"] == "oracle"]
-    assert (oracle["strategy"] == oracle["oracle_strategy"]).all()
-
-
 def test_the_page_needs_nothing_else(made):
     out, _ = made
     text = (out / "index.html").read_text()
@@ -134,23 +122,11 @@ def test_the_page_needs_nothing_else(made):
 
 @pytest.mark.slow
 def test_the_page_in_a_browser(made, tmp_path):
-    """Nothing is loaded, every picture is there, and the timeline's labels are in their boxes."""
-    out, strategies = made
+    """Nothing is loaded, and every picture is there."""
+    out, _ = made
     told = measured(out / "index.html", tmp_path)
     assert told["loaded"] == []
     assert told["broken"] == []
-    (timeline,) = told["svgs"]
-    assert {"runs", "steps", "CPU"} <= set(timeline["lanes"])
-    left, top, right, bottom = timeline["frame"]
-    assert right - left > 500
-    names = {span["told"].partition(":")[0] for span in timeline["spans"]}
-    assert names & strategies
-    for span in timeline["spans"]:
-        x, y, x_end, y_end = span["rect"]
-        assert left <= x < x_end <= right + 1
-        assert top <= y < y_end <= bottom + 1
-        if span["text"] is not None:
-            assert x <= span["text"][0] <= span["text"][2] <= x_end
     assert picture(out / "index.html", tmp_path).startswith(b"\x89PNG")
 
 
@@ -277,28 +253,6 @@ def test_regret_is_drawn_as_in_the_csv(made):
         assert percent.loc[selector, "file"] == pytest.approx(expected)
         text = axes.texts[y * percent.shape[1] + column].get_text()
         assert float(text.replace(",", "")) == pytest.approx(expected, abs=0.51)
-
-
-def test_cells_name_strategies_and_hatch_what_differs():
-    rows = pd.DataFrame(
-        [
-            {
-                "graph": "g",
-                "scale": None,
-                "key": 3,
-                "selector": selector,
-                "level": level,
-                "strategy": strategy,
-                "oracle_strategy": "BC" if level else "TC",
-            }
-            for selector, schedule in (("oracle", "TC BC*2"), ("learned", "TC*2 BC"))
-            for level, strategy in enumerate(strategies_of(schedule))
-        ]
-    )
-    (axes,) = figures.schedule(rows).axes
-    assert [text.get_text() for text in axes.texts] == ["TC", "TC", "BC", "TC", "BC", "BC"]
-    hatched = [cell.get_hatch() is not None for cell in axes.patches]
-    assert hatched == [False, False, False, True, False, False]
 
 
 def predictions_table() -> pd.DataFrame:

@@ -7,17 +7,16 @@ import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 import pytest
-from cli_runs import CPU, one_line, run
+from cli_runs import run
+from in_browser import measured
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp.result import WindowTrace
-from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.scheduling.trace import (
     ROW_COLUMNS,
     IterationTrace,
     LevelFeatures,
     LevelTrace,
-    write_csv,
 )
 from hetero_bfs.timeline.rendering import (
     svg_file,
@@ -26,7 +25,7 @@ from hetero_bfs.timeline.rendering import (
     with_unit,
     write_timeline,
 )
-from hetero_bfs.timeline.spans import read_rows, spans_of
+from hetero_bfs.timeline.spans import spans_of
 
 
 def level(number, strategy, kind, seconds=1e-4, moving=0.0, choosing=1e-6):
@@ -129,16 +128,6 @@ def test_runs_on_many_ranks():
     assert exchange.start_seconds == pytest.approx(4e-3)
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_a_file_gives_the_spans_of_its_records(kind, tmp_path):
-    write_csv(tmp_path / "t.csv", ROWS[kind])
-    again, spans = spans_of(read_rows(tmp_path / "t.csv")), spans_of(ROWS[kind])
-    assert [(s.lane, s.name, s.details) for s in again] == [
-        (s.lane, s.name, s.details) for s in spans
-    ]
-    assert [s.seconds for s in again] == pytest.approx([s.seconds for s in spans])
-
-
 # The Trace Event Format.
 
 
@@ -191,6 +180,24 @@ def test_every_span_is_within_the_picture(kind):
         assert 0 <= y <= y + h <= height
 
 
+@pytest.mark.slow
+def test_boxes_and_labels_in_a_browser(tmp_path):
+    """Boxes are in the picture, and labels in their boxes."""
+    svg = timeline_svg(spans_of(ROWS["levels"]), "a search")
+    (tmp_path / "t.html").write_text(f"<body>{svg}</body>")
+    (timeline,) = measured(tmp_path / "t.html", tmp_path)["svgs"]
+    assert {"runs", "steps", "CPU"} <= set(timeline["lanes"])
+    left, top, right, bottom = timeline["frame"]
+    assert right - left > 500
+    assert {"TG", "BG"} <= {span["told"].partition(":")[0] for span in timeline["spans"]}
+    for span in timeline["spans"]:
+        x, y, x_end, y_end = span["rect"]
+        assert left <= x < x_end <= right + 1
+        assert top <= y < y_end <= bottom + 1
+        if span["text"] is not None:
+            assert x <= span["text"][0] <= span["text"][2] <= x_end
+
+
 def test_many_thin_spans_are_few_boxes():
     rows = [level(number, "TC", "cpu").row() for number in range(5000)]
     assert len(rects(timeline_svg(spans_of(rows), "long"))[1]) < 2000
@@ -217,21 +224,7 @@ def test_times_with_units(seconds, text):
     assert with_unit(seconds) == text
 
 
-# The command.
-
-
-def test_a_trace_becomes_a_timeline(graph, tmp_path, capsys):
-    trace = tmp_path / "levels.csv"
-    assert run("bfs", graph, "--source", 0, "--trace", trace, *CPU) == 0
-    for arguments, file in (
-        ([], tmp_path / "levels.trace.json"),
-        (["--out", tmp_path / "t.svg"], tmp_path / "t.svg"),
-    ):
-        assert run("view", trace, *arguments) == 0
-        assert f"{file}: runs 1, steps " in capsys.readouterr().out
-        assert file.stat().st_size > 0
-    data = json.loads((tmp_path / "levels.trace.json").read_text())
-    assert any(event["name"] == "TC" for event in data["traceEvents"])
+# Commands and results.
 
 
 def test_a_trace_may_be_a_timeline_at_once(graph, tmp_path):
@@ -260,51 +253,3 @@ def test_results_become_a_timeline(tmp_path):
     rects((tmp_path / "t.svg").read_text())
     with pytest.raises(hb.ArgumentError, match="ends in"):
         hb.save_timeline(tmp_path / "t.png", *results)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "has no records"),
-        (b"strategy,level,seconds\n", "has no records"),
-        (b"a,b\n1,2\n", "line 2: no record of a trace"),
-        (b"strategy,level,seconds\nTC,0,1e-3\nTC,1,soon\n", "line 3: seconds is 'soon'"),
-        (b"strategy,level,seconds\nTC,0,-1\n", "line 2: seconds is -1"),
-        (b"strategy,level,seconds\nTC,0,nan\n", "line 2: seconds is nan"),
-        (b"strategy,level,seconds\nTC,0\n", "line 2: seconds is None"),
-        (b"strategy,level\nTC,0\n", "line 2: there is no column seconds"),
-        (b"strategy,level,seconds\nTC,0,1e300\n", "line 2: seconds is 1e"),
-        (b"strategy,level,seconds\nTC,0,%s\n" % (b"9" * 400), "line 2: seconds is inf"),
-        (b"strategy,level,seconds\nTC,%s,1\n" % (b"9" * 400), "line 2: level is inf"),
-        (b"strategy,iteration,seconds\npush,x,1\n", "line 2: iteration is 'x'"),
-        (b"\x89PNG\r\n\xff\xfe", "is not a CSV file"),
-        (b'{"traceEvents": []}', "has no records"),
-    ],
-)
-def test_files_that_are_no_trace(content, words, tmp_path, capsys):
-    file = tmp_path / "t.csv"
-    file.write_bytes(content)
-    with pytest.raises(HeteroBFSError, match=words):
-        read_rows(file)
-    assert run("view", file) == 1
-    assert words in one_line(capsys)
-    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
-
-
-@pytest.mark.parametrize(
-    ("out", "words"),
-    [
-        ("t.txt", "file ends in .json or .svg"),
-        ("none/t.json", "no folder"),
-        ("t.csv", "is an input"),
-    ],
-)
-def test_outputs_that_cannot_be(out, words, tmp_path, capsys):
-    write_csv(tmp_path / "t.csv", ROWS["levels"])
-    assert run("view", tmp_path / "t.csv", "--out", tmp_path / out) == 1
-    assert words in one_line(capsys)
-
-
-def test_a_trace_that_is_not_there(tmp_path, capsys):
-    assert run("view", tmp_path / "none.csv") == 1
-    assert "none.csv" in one_line(capsys)
