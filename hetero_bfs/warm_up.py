@@ -200,10 +200,9 @@ def _files() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for dtype in (None, "int32", "float64"):
             edges = hb.EdgeList.from_arrays(**_edges(False, dtype))
-            for suffix in (".hbg", ".mtx", ".wel" if dtype else ".el"):
-                path = Path(folder) / f"graph{suffix}"
-                registry.write(edges, path)
-                hb.load(path, weighted=dtype is not None)
+            path = Path(folder) / "graph.hbg"
+            registry.write(edges, path)
+            hb.load(path, weighted=dtype is not None)
 
 
 def _graph500() -> None:

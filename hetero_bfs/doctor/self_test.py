@@ -1,4 +1,4 @@
-"""Tests a family of kernels on one OpenCL device, on small graphs, against answers in plain Python.
+"""Tests a family of kernels on one OpenCL device, on small graphs, against answers of SciPy.
 
 `devices/opencl/verdicts.py` runs this in a separate process, since a driver may crash or hang. Each
 step is announced before it runs. The kernels are built as for users and stay in the disk cache.
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import dijkstra
 
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.programs.built_in import LeastLabels
@@ -46,86 +47,56 @@ class Sample:
         apart = [(v, v + 1) for v in range(_HUB_EDGES + _PATH + 10, self.num_vertices - 20, 3)]
         drawn = [*hubs, *short, (5, _HUB_EDGES + 1), *path, *apart]
         self.edges: Edges = sorted({(u, v) for u, v in drawn if u != v})
-        self.lists: list[list[int]] = [[] for _ in range(self.num_vertices)]
-        for u, v in self.edges:
-            self.lists[u].append(v)
-            if not directed:
-                self.lists[v].append(u)
-        self.lists = [sorted(set(near)) for near in self.lists]
+        self.src, self.dst = np.array(self.edges).T
+        self.linked = self.matrix(np.ones(self.src.size, bool))
+        if not directed:
+            self.linked |= self.linked.T
+
+    def matrix(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        made = np.zeros((self.num_vertices, self.num_vertices), values.dtype)
+        made[self.src, self.dst] = values
+        return made
 
     def graph(self, weights: npt.NDArray[Any] | None = None) -> Any:
         from hetero_bfs.graph.edge_list import EdgeList
         from hetero_bfs.graph.search_graph import build_search_graph
 
-        src, dst = np.array(self.edges).T
+        ends = self.src, self.dst
         return build_search_graph(
-            EdgeList.from_arrays(src, dst, self.num_vertices, self.directed, weights)
+            EdgeList.from_arrays(*ends, self.num_vertices, self.directed, weights)
         )
 
-    def levels(self, source: int) -> list[int]:
+    def levels(self, source: int) -> npt.NDArray[Any]:
         """-1 where not reached."""
-        level = [-1] * self.num_vertices
-        level[source], waiting = 0, [source]
-        for u in waiting:
-            new = [v for v in self.lists[u] if level[v] < 0]
-            for v in new:
-                level[v] = level[u] + 1
-            waiting += new
-        return level
+        found = dijkstra(self.linked, indices=source, unweighted=True)
+        return np.where(np.isinf(found), -1, found).astype(np.int64)
 
-    def least(self, both_ways: bool) -> list[int]:
+    def least(self, both_ways: bool) -> npt.NDArray[Any]:
         """Return the least vertex that leads to each one, or that is connected with it."""
-        lists = [list(near) for near in self.lists]
-        for u, v in self.edges if both_ways else ():
-            lists[v].append(u)
-        least = list(range(self.num_vertices))
-        for first in range(self.num_vertices):
-            waiting = [first] if least[first] == first else []
-            for u in waiting:
-                new = [v for v in lists[u] if least[v] > first]
-                for v in new:
-                    least[v] = first
-                waiting += new
-        return least
+        found = dijkstra(self.linked, directed=not both_ways, unweighted=True)
+        return np.asarray(np.isfinite(found).argmax(axis=0))
 
-    def distances(self, source: int, weights: npt.NDArray[Any]) -> list[float]:
+    def distances(self, source: int, weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """inf where not reached."""
-        weight_of: dict[tuple[int, int], float] = {}
-        for (u, v), weight in zip(self.edges, weights.tolist(), strict=True):
-            for pair in ((u, v),) if self.directed else ((u, v), (v, u)):
-                weight_of[pair] = min(weight, weight_of.get(pair, weight))
-        found = [float("inf")] * self.num_vertices
-        found[source], waiting = 0.0, [source]
-        for u in waiting:
-            for v in self.lists[u]:
-                if found[u] + weight_of[u, v] < found[v]:
-                    found[v] = found[u] + weight_of[u, v]
-                    waiting.append(v)
-        return found
+        return np.asarray(dijkstra(self.matrix(weights), directed=self.directed, indices=source))
 
     def ranks(self) -> npt.NDArray[np.float64]:
-        n = self.num_vertices
-        links = np.zeros((n, n))
-        for u, near in enumerate(self.lists):
-            links[near or slice(None), u] = 1 / (len(near) or n)
+        n, degree = self.num_vertices, self.linked.sum(axis=1)
+        links = np.where(degree > 0, self.linked.T / np.maximum(degree, 1), 1 / n)
         return np.linalg.solve(np.eye(n) - _ALPHA * links, np.full(n, (1 - _ALPHA) / n))
 
 
-def _differ(what: str, found: Any, right: Any) -> str | None:
-    for v, (one, other) in enumerate(zip(found.tolist(), right, strict=True)):
-        if one != other:
-            return f"{what} of vertex {v} is {one}, right is {other}"
+def _differ(what: str, found: npt.NDArray[Any], right: npt.NDArray[Any]) -> str | None:
+    for v in np.flatnonzero(found != right):
+        return f"{what} of vertex {v} is {found[v]}, right is {right[v]}"
     return None
 
 
-def _tree_problem(sample: Sample, level: list[int], parent: list[int]) -> str | None:
-    for v, (depth, above) in enumerate(zip(level, parent, strict=True)):
-        if depth <= 0:
-            right = above == (v if depth == 0 else -1)
-        else:
-            right = level[above] == depth - 1 and v in sample.lists[above]
-        if not right:
-            return f"parent of vertex {v} is {above}"
+def _tree_problem(sample: Sample, level: npt.NDArray[Any], parent: npt.NDArray[Any]) -> str | None:
+    v = np.arange(level.size)
+    is_above = sample.linked[parent, v] & (level[parent] == level - 1)
+    for wrong in np.flatnonzero(~np.where(level > 0, is_above, parent == np.where(level, -1, v))):
+        return f"parent of vertex {wrong} is {parent[wrong]}"
     return None
 
 
@@ -144,7 +115,7 @@ def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
             for source in (0, _HUB_EDGES + _PATH, 7):
                 result, level = engine.bfs(source), sample.levels(source)
                 yield _differ("level", result.level, level)
-                yield _tree_problem(sample, level, result.parent.tolist())
+                yield _tree_problem(sample, level, result.parent)
 
 
 def _paths(info: Any, kind: str) -> Problems:

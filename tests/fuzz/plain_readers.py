@@ -69,8 +69,8 @@ def _rows(raw: bytes) -> list[tuple[str, list[str]]]:
 
 def _pair(words: list[str], lowest: int, highest: int) -> tuple[int, int]:
     need(len(words) > 1)
-    need(all(re.fullmatch("[+-]?[0-9]{1,99}", word) for word in words[:2]))
-    first, second = int(words[0]), int(words[1])
+    need(all(re.fullmatch("[+-]?0*[0-9]{1,99}", word) for word in words[:2]))
+    first, second = (int(re.sub("^([+-]?)0+(?=.)", r"\1", word)) for word in words[:2])
     need(lowest <= min(first, second) and max(first, second) <= highest)
     return first - lowest, second - lowest
 

@@ -6,11 +6,8 @@ to name the first wrong one. Text with vertex names is read here, too, whatever 
 
 from __future__ import annotations
 
-import csv
 import io
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +17,24 @@ import numpy.typing as npt
 from hetero_bfs.errors import ArgumentError, GraphError, GraphFileError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line, Wanted, lines
+from hetero_bfs.graph.io.graph_files import GraphFile, Wanted, lines
 from hetero_bfs.graph.io.text_columns import (
-    blocks_of_lines,
+    BLANK,
+    Layout,
+    Numbers,
     check_room,
+    frames,
+    ids_of,
     ids_that_fit,
     is_comment,
-    parse_pair,
-    parse_weight,
+    raise_first_wrong,
+    split,
+    text_of,
+    weights_of,
 )
 from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
-from hetero_bfs.graph.weights import as_weights, nan_fault, weight_dtype_of
+from hetero_bfs.graph.weights import as_weights, weight_dtype_of
 from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
@@ -51,33 +54,11 @@ _TARGETS = (
     "dest",
 )
 _WEIGHTS = ("weight", "w", "value", "cost", "distance", "length", "capacity")
-_LINES_AT_ONCE = 1 << 20
-_COMMENT = re.compile(rb"(?:^|(?<=\r))[ \t]*[#%][^\r\n]*(?:\r\n?|\n|$)", re.MULTILINE)
-_COMMENT_AT_END = re.compile(r"[ \t][#%][^\r\n]*")
-_BLOCK_COMMENT_AT_END = re.compile(_COMMENT_AT_END.pattern.encode())
-_BLANK = r"\s+"
-
-
-@dataclass(frozen=True)
-class ColumnLayout:
-    """Where a text's first line says that vertices and weights are.
-
-    columns : positions of source, target and, if wanted, weight
-    is_header : whether the line names the columns
-    """
-
-    separator: str
-    columns: tuple[int, ...]
-    is_header: bool
-
-    def fields(self, text: str) -> list[str]:
-        row = _split(text, self.separator)
-        return [row[i].strip() for i in self.columns if i < len(row)]
 
 
 def has_known_header(text: str) -> bool:
     """Return whether a line names columns of sources and targets by well-known words."""
-    return _is_header(_lower(_split(text, _separator(text))))
+    return _is_header(_lower(split(text, _separator(text))))
 
 
 def _is_header(row: list[str]) -> bool:
@@ -86,11 +67,11 @@ def _is_header(row: list[str]) -> bool:
 
 def has_separators(text: str) -> bool:
     """Return whether a line has commas or the like, and no blanks, between fields."""
-    return len(text.split()) == 1 and _separator(text) != _BLANK
+    return len(text.split()) == 1 and _separator(text) != BLANK
 
 
-def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> ColumnLayout:
-    """Return the layout that the fields of a first line and the wanted columns give."""
+def columns_of(row: list[str], wanted: Wanted, where: str) -> tuple[tuple[int, ...], bool]:
+    """Return the positions of source, target and weight, and whether a first line names them."""
     row = _lower(row)
     count = 3 if wanted.weighted else 2
     if wanted.columns is not None:
@@ -103,9 +84,9 @@ def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Col
                 f"the columns are {', '.join(row)}"
             )
         is_header = not numbers or _is_header(row)
-        return ColumnLayout(separator, tuple(columns[:count]), is_header)
+        return tuple(columns[:count]), is_header
     if not _is_header(row):
-        return ColumnLayout(separator, (0, 1, 2)[:count], False)
+        return (0, 1, 2)[:count], False
     found = [_first_of(_SOURCES, row), _first_of(_TARGETS, row)]
     if wanted.weighted:
         rest = [i for i in range(len(row)) if i not in found]
@@ -117,7 +98,7 @@ def layout_of(row: list[str], separator: str, wanted: Wanted, where: str) -> Col
                 f"{', '.join(row)}"
             )
         found += of_weights
-    return ColumnLayout(separator, tuple(found), True)
+    return tuple(found), True
 
 
 def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
@@ -139,31 +120,26 @@ class _NamesAreTextError(Exception):
 def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
     """Read with the dtype of names; None for integers."""
     table, ends, weights = NameTable(), [], []
-    highest, total = ids_that_fit().highest, 0
     beside = _read_vertices_beside(file, wanted, dtype)
-    layout, frames = None, _frames(file, wanted, dtype)
-    for layout, frame in frames:
-        if frame.empty:
-            continue
-        columns = [frame[i] for i in layout.columns]
-        total += len(frame)
-        check_room(file, total, "any" if wanted.weighted else None)
-        for column in columns[:2]:
-            is_text = column.dtype.kind not in "iu"
-            if wanted.renumber:
+    total = 0
+    with file.opened() as handle:
+        layout = _layout(handle, file, wanted)
+        dtypes = None if dtype is None else dict.fromkeys(layout.columns[:2], dtype)
+        for frame in frames(handle, file, layout, dtypes):
+            columns = [frame[i] for i in layout.columns]
+            total += len(frame)
+            check_room(file, total, layout.numbers)
+            for column in columns[:2]:
+                if not wanted.renumber:
+                    ends.append(ids_of(column, file, layout))
+                    continue
+                is_text = column.dtype.kind not in "iu"
                 if is_text and dtype is None:
                     raise _NamesAreTextError
                 if is_text and (column.str.strip() == "").any():
-                    _raise_first_wrong(file, layout, wanted)
+                    raise_first_wrong(file, layout)
                 table.add(column.str.strip() if is_text else column)
-            elif is_text or (len(column) and not 0 <= column.min() <= column.max() <= highest):
-                _raise_first_wrong(file, layout, wanted)
-            else:
-                ends.append(column.to_numpy(np.uint32))
-        if wanted.weighted:
-            weights.append(_weights_of(columns[2], file, layout, wanted))
-    if layout is None:
-        raise GraphFileError(f"{file}: holds no edges; write one a line, such as 'source,target'")
+            weights += [weights_of(column, file, layout) for column in columns[2:]]
     names = None
     if wanted.renumber:
         if beside is not None:
@@ -179,6 +155,20 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
     if wanted.weighted:
         held = as_weights(np.concatenate([np.empty(0, np.int32), *weights]))
     return EdgeList.trusted(src, dst, count, wanted.directed, held, names=names)
+
+
+def _layout(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> Layout:
+    """Return the layout that the first line gives, and leave the handle at that line."""
+    first = next((line for line in lines(handle, file) if not is_comment(line)), None)
+    if first is None:
+        raise GraphFileError(f"{file}: holds no edges; write one a line, such as 'source,target'")
+    separator = _separator(text_of(first))
+    row = split(text_of(first), separator)
+    columns, is_header = columns_of(row, wanted, f"{file}:{first.number}")
+    handle.seek(first.start)
+    ids = None if wanted.renumber else ids_that_fit()
+    numbers: Numbers | None = "any" if wanted.weighted else None
+    return Layout(separator, columns, ids, numbers, first.number * is_header, is_header)
 
 
 def vertices_beside(file: GraphFile) -> Path | None:
@@ -199,7 +189,7 @@ def _read_vertices_beside(file: GraphFile, wanted: Wanted, dtype: type | None) -
     options: dict[str, Any] = {"header": None, "usecols": [0], "dtype": dtype, "na_filter": False}
     try:
         with GraphFile(other, f".txt{file.compression}").opened() as handle:
-            found = pandas.read_csv(handle, sep=_BLANK, encoding_errors="replace", **options)[0]
+            found = pandas.read_csv(handle, sep=BLANK, encoding_errors="replace", **options)[0]
     except GraphFileError:
         raise
     except ValueError as error:  # such as pandas' EmptyDataError and ParserError
@@ -220,143 +210,14 @@ def _read_vertices_beside(file: GraphFile, wanted: Wanted, dtype: type | None) -
     return found
 
 
-def _frames(
-    file: GraphFile, wanted: Wanted, dtype: type | None
-) -> Iterator[tuple[ColumnLayout, pandas.DataFrame]]:
-    """Yield the lines after the header in parts; none if there is no line at all."""
-    import pandas
-
-    with file.opened() as handle:
-        first = next((line for line in lines(handle, file) if not is_comment(line)), None)
-        if first is None:
-            return
-        separator = _separator(_text(first))
-        row = _split(_text(first), separator)
-        layout = layout_of(row, separator, wanted, f"{file}:{first.number}")
-        handle.seek(first.start)
-        stream = io.BufferedReader(_DataLines(handle, file, layout), 1 << 20)
-        names = range(max(layout.columns) + 1)
-        options: dict[str, Any] = {}
-        if pandas.__version__ < "3":  # later it is the default
-            options["float_precision"] = "round_trip"
-        try:
-            yield from (
-                (layout, frame)
-                for frame in pandas.read_csv(
-                    stream,
-                    sep=layout.separator,
-                    header=None,
-                    names=names,
-                    usecols=[*{*layout.columns}],
-                    skiprows=int(layout.is_header),
-                    index_col=False,
-                    na_filter=False,
-                    skipinitialspace=True,
-                    encoding_errors="replace",
-                    dtype=None if dtype is None else dict.fromkeys(layout.columns[:2], dtype),
-                    chunksize=_LINES_AT_ONCE,
-                    low_memory=False,
-                    **options,
-                )
-            )
-        except pandas.errors.EmptyDataError:
-            yield layout, pandas.DataFrame({i: np.empty(0, np.int64) for i in names})
-        except pandas.errors.ParserError as error:
-            _raise_first_wrong(file, layout, wanted, " ".join(str(error).split()))
-
-
-class _DataLines(io.RawIOBase):
-    """The rest of a file without comments, in blocks of whole lines."""
-
-    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: ColumnLayout) -> None:
-        self._blocks = blocks_of_lines(handle)
-        self._block = memoryview(b"")
-        self._file = file
-        self._at_ends = layout.separator == _BLANK
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._block:
-            block = next(self._blocks, None)
-            if block is None:
-                return 0
-            last = block[-LONGEST_LINE_BYTES - 2 : -1]  # it holds the last line, unless too long
-            is_long = len(last) > LONGEST_LINE_BYTES and b"\n" not in last
-            if b"\0" in block or is_long:
-                for _ in _all_lines(self._file):
-                    pass  # names the line
-            if b"#" in block or b"%" in block:
-                block = _COMMENT.sub(b"", block)
-                block = _BLOCK_COMMENT_AT_END.sub(b"", block) if self._at_ends else block
-            self._block = memoryview(block)
-        count = min(len(buffer), len(self._block))
-        buffer[:count] = self._block[:count]
-        self._block = self._block[count:]
-        return count
-
-
-def _all_lines(file: GraphFile) -> Iterator[Line]:
-    with file.opened() as handle:
-        yield from (line for line in lines(handle, file) if not is_comment(line))
-
-
-def _raise_first_wrong(
-    file: GraphFile,
-    layout: ColumnLayout,
-    wanted: Wanted,
-    reason: str = "an edge is not as expected",
-) -> None:
-    """Raise `GraphFileError` for the first line that cannot be an edge, or else for a reason."""
-    ids = ids_that_fit()
-    for number, line in enumerate(_all_lines(file)):
-        if number == 0 and layout.is_header:
-            continue
-        where = f"{file}:{line.number}"
-        fields = layout.fields(_text(line))
-        if wanted.renumber:
-            if len(fields) < 2 or "" in fields[:2]:
-                raise GraphFileError(
-                    f"{where}: {_text(line)[:80]!r} names fewer than two vertices; write both"
-                )
-        else:
-            parse_pair(fields, ids, where)
-        if wanted.weighted:
-            parse_weight(fields, "any", where)
-    raise GraphFileError(f"{file}: {reason}; correct the file")
-
-
-def _weights_of(
-    column: Any, file: GraphFile, layout: ColumnLayout, wanted: Wanted
-) -> npt.NDArray[Any]:
-    try:
-        values = column.to_numpy() if column.dtype.kind in "iuf" else column.to_numpy(np.float64)
-    except ValueError:
-        values = np.array([np.nan])
-    if nan_fault(values) is not None:
-        _raise_first_wrong(file, layout, wanted)
-    return np.asarray(values)
-
-
 def _separator(text: str) -> str:
     counts = {mark: text.count(mark) for mark in (",", ";", "|", "\t")}
     most = max(counts, key=lambda mark: counts[mark])
-    return most if counts[most] else _BLANK
-
-
-def _split(text: str, separator: str) -> list[str]:
-    if separator == _BLANK:
-        return _COMMENT_AT_END.sub("", text).split()
-    return next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
+    return most if counts[most] else BLANK
 
 
 def _lower(row: list[str]) -> list[str]:
     return [" ".join(field.split()).lower() for field in row]
-
-
-def _text(line: Line) -> str:
-    return line.text.decode("utf-8", "replace").strip("\r\n")
 
 
 def _first_of(words: tuple[str, ...], row: list[str]) -> int:
@@ -468,9 +329,9 @@ def _arrow_table(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> 
     where = str(file)
     if len(names) < 2:
         raise GraphFileError(f"{where}: has {len(names)} columns; give sources and targets")
-    layout = layout_of(names, ",", wanted, where)
-    chosen = [names[i] for i in layout.columns if i < len(names)]
-    if len(chosen) < len(layout.columns):
+    columns, _ = columns_of(names, wanted, where)
+    chosen = [names[i] for i in columns if i < len(names)]
+    if len(chosen) < len(columns):
         raise GraphFileError(f"{where}: has no column of weights; read it without weights")
     if file.suffix == ".parquet":
         return whole.read(columns=chosen).select(chosen)

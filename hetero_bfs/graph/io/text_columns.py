@@ -1,18 +1,18 @@
 """Columns of text files: two vertex ids, and a weight on request.
 
-Compiled code parses a file in blocks (file_kernels.py). If a line is unusual, the file is parsed
-again line by line. That finds the first bad line, or reads a rare valid form such as a sign before
-an id.
+pandas parses a file in parts. If a part is unusual, the lines of the file are checked one by one:
+the first wrong one is named.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,12 @@ from hetero_bfs.errors import GraphFileError
 from hetero_bfs.graph.edge_source import VertexArray
 from hetero_bfs.graph.io.graph_files import LONGEST_LINE_BYTES, GraphFile, Line, lines
 from hetero_bfs.graph.list_checks import MAX_VERTICES
-from hetero_bfs.graph.weights import WeightArray
+from hetero_bfs.graph.weights import WeightArray, as_weights
 from hetero_bfs.support.memory import GIB, free_bytes
 from hetero_bfs.support.messages import setting
 
 if TYPE_CHECKING:
-    from io import BufferedIOBase
+    import pandas
 
 Numbers = Literal["any", "integer", "real"]
 """The numbers that weights may be; "real" gives float64 even if all are integers."""
@@ -36,14 +36,21 @@ _BYTES_PER_VERTEX = 40  # rough bytes per vertex of a search's arrays
 _BLOCK_BYTES = 1 << 22
 _BYTES_PER_PAIR = 8
 _BYTES_PER_WEIGHT = 8
-_LINES_PER_CHECK = 1 << 20
-_ID = re.compile(r"[+-]?[0-9]{1,99}")
+_LINES_AT_ONCE = 1 << 20
+BLANK = r"\s+"
+_BLANKS = bytes.maketrans(b"\v\f\x1c\x1d\x1e\x1f", b" " * 6)
+_OTHER_BLANK = re.compile(r"[^\S \t\r\n]")  # such as a no-break space
+_ID = re.compile(r"([+-]?)0*([0-9]{1,99})")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)",
     re.ASCII | re.IGNORECASE,
 )
-_INT32 = np.iinfo(np.int32)
+_COMMENT = re.compile(rb"(?:^|(?<=\r))[ \t]*[#%][^\r\n]*(?:\r\n?|\n|$)", re.MULTILINE)
+_COMMENT_AT_END = re.compile(r"[ \t][#%][^\r\n]*")
+_BLOCK_COMMENT_AT_END = re.compile(_COMMENT_AT_END.pattern.encode())
+_COMMENT_ANYWHERE = re.compile(rb"[#%][^\r\n]*")
+_COMMENT_BY_C = re.compile(rb"(?:^|(?<=[\r\n]))[ \t]*c[^\r\n]*")
 
 Row = tuple[npt.NDArray[Any], ...]
 """Arrays of equal length: src, dst, and weights on request."""
@@ -100,8 +107,57 @@ def is_comment(line: Line) -> bool:
     return line.text.decode("utf-8", "replace").strip()[:1] in ("", "#", "%")
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What the lines of a text file hold.
+
+    columns : positions of source, target and, if wanted, weight
+    ids : None if vertices have names
+    skipped : lines before the first edge
+    is_plain : fields have no quotes, and a comment may begin anywhere; only blanks separate fields
+    mark : the letter in front of each edge, if any; lines that begin with `c` are comments then
+    """
+
+    separator: str
+    columns: tuple[int, ...]
+    ids: Ids | None
+    numbers: Numbers | None
+    skipped: int
+    is_header: bool = False
+    is_plain: bool = False
+    mark: str = ""
+
+    def fields(self, line: Line, where: str) -> list[str]:
+        """Return a line's source, target and weight; none for a comment."""
+        if not self.is_plain:
+            row = split(text_of(line), self.separator)
+            return [row[i].strip() for i in self.columns if i < len(row)]
+        row = [
+            field.decode("utf-8", "replace") for field in self.without_comments(line.text).split()
+        ]
+        if self.mark and row and (row[0] != self.mark or len(row) == 1):
+            raise GraphFileError(
+                f"{where}: {' '.join(row)[:80]!r} is not an edge; expected {self.mark!r} and two "
+                "vertex ids, or a comment that begins with 'c'"
+            )
+        return row[len(self.mark) :]
+
+    def without_comments(self, text: bytes) -> bytes:
+        if self.is_plain:
+            text = text.translate(_BLANKS)
+            if not text.isascii():
+                text = _OTHER_BLANK.sub(" ", text.decode("utf-8", "replace")).encode()
+        if self.mark and b"c" in text:
+            text = _COMMENT_BY_C.sub(b"", text)
+        if b"#" in text or b"%" in text:
+            text = (_COMMENT_ANYWHERE if self.is_plain else _COMMENT).sub(b"", text)
+            if not self.is_plain and self.separator == BLANK:
+                text = _BLOCK_COMMENT_AT_END.sub(b"", text)
+        return text
+
+
 def read_columns(
-    handle: BufferedIOBase,
+    handle: io.BufferedIOBase,
     file: GraphFile,
     skipped: int,
     ids: Ids,
@@ -116,15 +172,156 @@ def read_columns(
     The weights are int32 if each is written as an integer within int32, and float64 otherwise;
     without `numbers` there are none.
     """
-    columns = _fast_columns(handle, file, ids, numbers, wanted, mark)
-    if columns is None:
-        columns = _slow_columns(file, skipped, ids, numbers, wanted, mark)
-    if numbers == "real" and columns.weights is not None:
-        return columns._replace(weights=columns.weights.astype(np.float64))
-    return columns
+    first = len(mark)
+    positions = (first, first + 1, first + 2)[: 2 if numbers is None else 3]
+    layout = Layout(BLANK, positions, ids, numbers, skipped, is_plain=True, mark=mark)
+    dtypes = (np.uint32, np.uint32, np.int32)[: len(positions)]
+    parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype) for dtype in dtypes]]
+    total = 0
+    for frame in frames(handle, file, layout, {0: "category"} if mark else None):
+        if mark and not (frame[0] == mark).all():
+            raise_first_wrong(file, layout)
+        columns = [ids_of(frame[i], file, layout) for i in positions[:2]]
+        columns += [weights_of(frame[i], file, layout) for i in positions[2:]]
+        total += len(frame)
+        if wanted is not None and total > wanted:
+            parts = parts[:1]
+            continue
+        check_room(file, total, numbers)
+        parts.append(columns)
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if numbers == "real":
+        joined[2] = joined[2].astype(np.float64)
+    return Columns(total, *joined)
 
 
-def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
+def frames(
+    handle: io.BufferedIOBase, file: GraphFile, layout: Layout, dtype: dict[int, Any] | None = None
+) -> Iterator[pandas.DataFrame]:
+    """Yield the rest of a file in parts, after its header."""
+    import pandas
+
+    options: dict[str, Any] = {}
+    if pandas.__version__ < "3":  # later it is the default
+        options["float_precision"] = "round_trip"
+    first = 0 if layout.mark else min(layout.columns)
+    try:
+        parts = pandas.read_csv(
+            io.BufferedReader(_DataLines(handle, file, layout), 1 << 20),
+            sep=layout.separator,
+            header=None,
+            names=range(max(layout.columns) + 1),
+            usecols=[*{first, *layout.columns}],
+            skiprows=int(layout.is_header),
+            index_col=False,
+            na_filter=False,
+            skipinitialspace=True,
+            quoting=csv.QUOTE_NONE if layout.is_plain else csv.QUOTE_MINIMAL,
+            encoding_errors="replace",
+            dtype=dtype,
+            chunksize=_LINES_AT_ONCE,
+            low_memory=False,
+            **options,
+        )
+        yield from (frame for frame in parts if len(frame))
+    except pandas.errors.EmptyDataError:
+        return
+    except pandas.errors.ParserError as error:
+        raise_first_wrong(file, layout, " ".join(str(error).split()))
+
+
+class _DataLines(io.RawIOBase):
+    """The rest of a file without comments, in blocks of whole lines."""
+
+    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: Layout) -> None:
+        self._blocks = blocks_of_lines(handle)
+        self._block = memoryview(b"")
+        self._file = file
+        self._layout = layout
+        self._is_checked = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            half = LONGEST_LINE_BYTES // 2  # a line that is too long fills one of these pieces
+            places = range(0, len(block) - half, half)
+            is_long = any(block.find(b"\n", i, i + half) < 0 for i in places)
+            if b"\0" in block or (is_long and not self._is_checked):
+                self._is_checked = True
+                check_lines(self._file, self._layout)
+            self._block = memoryview(self._layout.without_comments(block))
+        count = min(len(buffer), len(self._block))
+        buffer[:count] = self._block[:count]
+        self._block = self._block[count:]
+        return count
+
+
+def _all_lines(file: GraphFile) -> Iterator[Line]:
+    with file.opened() as handle:
+        yield from (line for line in lines(handle, file) if not is_comment(line))
+
+
+def check_lines(file: GraphFile, layout: Layout) -> None:
+    """Raise `GraphFileError` for the first line that cannot be an edge."""
+    for line in _all_lines(file):
+        where = f"{file}:{line.number}"
+        if line.number <= layout.skipped:
+            continue
+        fields = layout.fields(line, where)
+        if layout.is_plain and not fields:
+            continue
+        if layout.ids is not None:
+            _check_pair(fields, layout.ids, where)
+        elif len(fields) < 2 or "" in fields[:2]:
+            raise GraphFileError(
+                f"{where}: {text_of(line)[:80]!r} names fewer than two vertices; write both"
+            )
+        if layout.numbers is not None:
+            _check_weight(fields, layout.numbers, where)
+
+
+def raise_first_wrong(
+    file: GraphFile, layout: Layout, reason: str = "an edge is not as expected"
+) -> NoReturn:
+    check_lines(file, layout)
+    raise GraphFileError(f"{file}: {reason}; correct the file")
+
+
+def ids_of(column: Any, file: GraphFile, layout: Layout) -> VertexArray:
+    ids = layout.ids
+    assert ids is not None
+    found = column.to_numpy()
+    if found.dtype.kind not in "iu" or found.min() < ids.lowest or found.max() > ids.highest:
+        raise_first_wrong(file, layout)
+    return np.asarray(found - ids.lowest, np.uint32)
+
+
+def weights_of(column: Any, file: GraphFile, layout: Layout) -> WeightArray:
+    """Return numbers; the lines are checked where pandas finds other forms or infinities."""
+    kind = column.dtype.kind
+    if kind not in "iu" and (
+        kind != "f" or layout.numbers == "integer" or not np.isfinite(column.to_numpy()).all()
+    ):
+        check_lines(file, layout)
+    return as_weights(column.to_numpy() if kind in "iuf" else column.to_numpy(np.float64))
+
+
+def split(text: str, separator: str) -> list[str]:
+    if separator == BLANK:
+        return _COMMENT_AT_END.sub("", text).split()
+    return next(csv.reader([text], delimiter=separator, skipinitialspace=True), [])
+
+
+def text_of(line: Line) -> str:
+    return line.text.decode("utf-8", "replace").strip("\r\n")
+
+
+def write_columns(handle: io.BufferedIOBase, separator: str, *columns: npt.NDArray[Any]) -> None:
     """Write lines; a float gets the digits that reproduce its float64 exactly."""
     import pandas
 
@@ -132,64 +329,6 @@ def write_columns(handle: BufferedIOBase, separator: str, *columns: npt.NDArray[
     frame = pandas.DataFrame(dict(enumerate(wide)))
     text = frame.to_csv(sep=separator, header=False, index=False, lineterminator="\n")
     handle.write(text.encode())
-
-
-def _fast_columns(
-    handle: BufferedIOBase,
-    file: GraphFile,
-    ids: Ids,
-    numbers: Numbers | None,
-    wanted: int | None,
-    mark: str,
-) -> Columns | None:
-    """Parse with compiled code; None at the first unusual line."""
-    none: Row = (np.empty(0, np.uint32), np.empty(0, np.uint32))
-    if numbers is not None:
-        none = *none, np.empty(0, np.int32)
-    parts, total = [none], 0
-    for block in blocks_of_lines(handle):
-        limits = LONGEST_LINE_BYTES, ord(mark or "\0"), ids.lowest, ids.highest
-        rows = (
-            _pairs_of(block, limits)
-            if numbers is None
-            else _weighted_rows_of(block, limits, numbers)
-        )
-        if rows is None:
-            return None
-        total += rows[0].size
-        if wanted is not None and total > wanted:
-            parts = [none]
-            continue
-        check_room(file, total, numbers)
-        parts.append(tuple(column.copy() for column in rows))
-    return Columns(total, *(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _pairs_of(block: bytes, limits: tuple[int, ...]) -> Row | None:
-    from hetero_bfs.graph.io.file_kernels import SHORTEST_LINE, parse_pairs
-
-    text = np.frombuffer(block, np.uint8)
-    src, dst = np.empty((2, text.size // SHORTEST_LINE), np.uint32)
-    count = parse_pairs(text, *limits, src, dst)
-    return None if count < 0 else (src[:count], dst[:count])
-
-
-def _weighted_rows_of(block: bytes, limits: tuple[int, ...], numbers: Numbers) -> Row | None:
-    from hetero_bfs.graph.io.file_kernels import SHORTEST_WEIGHTED_LINE, parse_weighted
-
-    text = np.frombuffer(block, np.uint8)
-    most = text.size // SHORTEST_WEIGHTED_LINE
-    src, dst = np.empty((2, most), np.uint32)
-    weights, hard = np.empty(most), np.empty((most, 3), np.int64)
-    count, num_hard, whole = parse_weighted(text, *limits, src, dst, weights, hard)
-    if count < 0 or (numbers == "integer" and not whole):
-        return None
-    of_line, begin, end = hard[:num_hard].T.tolist()
-    weights[of_line] = [float(block[i:j]) for i, j in zip(begin, end, strict=True)]
-    src, dst, weights = src[:count], dst[:count], weights[:count]
-    if np.isinf(weights).any():
-        return None
-    return src, dst, weights.astype(np.int32) if whole else weights
 
 
 def check_room(file: GraphFile, num_lines: int, numbers: Numbers | None) -> None:
@@ -203,7 +342,7 @@ def check_room(file: GraphFile, num_lines: int, numbers: Numbers | None) -> None
         )
 
 
-def blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
+def blocks_of_lines(handle: io.BufferedIOBase) -> Iterator[bytes]:
     """Yield the rest of a file in blocks of whole lines; stop at a line that is too long.
 
     Where only CR ends many lines, it is replaced by LF.
@@ -221,72 +360,23 @@ def blocks_of_lines(handle: BufferedIOBase) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _slow_columns(
-    file: GraphFile,
-    skipped: int,
-    ids: Ids,
-    numbers: Numbers | None,
-    wanted: int | None,
-    mark: str,
-) -> Columns:
-    """Parse line by line; raise for the first bad line."""
-    codes = "II" if numbers is None else "IId"
-    columns: list[array[Any]] = [array(code) for code in codes]
-    count, whole = 0, True
-    with file.opened() as handle:
-        for line in lines(handle, file):
-            text = line.text.decode("utf-8", "replace")
-            fields = re.split("[#%]", text, maxsplit=1)[0].split()
-            if line.number <= skipped or not fields:
-                continue
-            where = f"{file}:{line.number}"
-            if mark:
-                if fields[0].startswith("c"):
-                    continue
-                fields = _without_mark(fields, mark, where)
-            row: tuple[float, ...] = parse_pair(fields, ids, where)
-            if numbers is not None:
-                row = *row, parse_weight(fields, numbers, where)
-                whole = whole and _is_int32(fields[2], row[2])
-            count += 1
-            if wanted is not None and count > wanted:
-                columns = [array(code) for code in codes]
-                continue
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-            if count % _LINES_PER_CHECK == 0:
-                check_room(file, count, numbers)
-    dtypes = np.uint32, np.uint32, np.int32 if whole else np.float64
-    arrays: list[npt.NDArray[Any]] = [np.array(c, t) for c, t in zip(columns, dtypes, strict=False)]
-    return Columns(count, *arrays)
-
-
-def _without_mark(fields: list[str], mark: str, where: str) -> list[str]:
-    if fields[0] != mark or len(fields) == 1:
-        raise GraphFileError(
-            f"{where}: {' '.join(fields)[:80]!r} is not an edge; expected {mark!r} and two vertex "
-            "ids, or a comment that begins with 'c'"
-        )
-    return fields[1:]
-
-
-def parse_pair(fields: list[str], ids: Ids, where: str) -> tuple[int, int]:
+def _check_pair(fields: list[str], ids: Ids, where: str) -> None:
     if len(fields) < 2:
         raise GraphFileError(
             f"{where}: only one column, {''.join(fields)[:80]!r}; expected two integers "
             "separated by white space, or by commas in all lines"
         )
     for field in fields[:2]:
-        if not _ID.fullmatch(field):
+        match = _ID.fullmatch(field)
+        if match is None:
             raise GraphFileError(
                 f"{where}: {field[:80]!r} is not a vertex id; expected two integers, or "
                 f"{setting('renumber')} for names"
             )
-        ids.check(int(field), where)
-    return int(fields[0]) - ids.lowest, int(fields[1]) - ids.lowest
+        ids.check(int(match[1] + match[2]), where)
 
 
-def parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
+def _check_weight(fields: list[str], numbers: Numbers, where: str) -> None:
     if len(fields) == 2:
         raise GraphFileError(
             f"{where}: only two columns, {' '.join(fields)[:80]!r}; write the edge's weight as "
@@ -302,14 +392,8 @@ def parse_weight(fields: list[str], numbers: Numbers, where: str) -> float:
             f"{where}: weight {field[:80]!r} is not an integer, which line 1 says it is; correct "
             "the number, or write real into line 1"
         )
-    value = float(field)
-    if math.isinf(value) and "n" not in field.lower():
+    if math.isinf(float(field)) and "n" not in field.lower():
         raise GraphFileError(
             f"{where}: weight {field[:80]!r} is beyond float64, whose largest number is 1.8e308; "
             "write a smaller one, or inf"
         )
-    return value
-
-
-def _is_int32(field: str, value: float) -> bool:
-    return _INTEGER.fullmatch(field) is not None and _INT32.min <= value <= _INT32.max

@@ -165,7 +165,7 @@ def test_there_is_a_test_for_each_family():
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_the_plain_answers_are_those_of_scipy(directed):
+def test_the_right_answers(directed):
     import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components, dijkstra
@@ -184,12 +184,12 @@ def test_the_plain_answers_are_those_of_scipy(directed):
         weights_of = weights
     matrix = coo_array((weights_of.astype(float), (src, dst)), shape=(sample.num_vertices,) * 2)
     distance = dijkstra(matrix.tocsr(), directed, 9)
-    assert sample.distances(9, weights) == distance.tolist()
+    assert sample.distances(9, weights).tolist() == distance.tolist()
     hops = dijkstra(matrix.tocsr(), directed, 9, unweighted=True)
-    assert sample.levels(9) == np.where(np.isinf(hops), -1, hops).astype(int).tolist()
+    assert sample.levels(9).tolist() == np.where(np.isinf(hops), -1, hops).astype(int).tolist()
     _, label = connected_components(matrix.tocsr(), directed=True, connection="weak")
     least_of = {kind: int(np.flatnonzero(label == kind)[0]) for kind in set(label.tolist())}
-    assert sample.least(True) == [least_of[kind] for kind in label.tolist()]
+    assert sample.least(True).tolist() == [least_of[kind] for kind in label.tolist()]
     assert abs(sample.ranks().sum() - 1) < 1e-12
 
 

@@ -451,7 +451,7 @@ def test_any_names_round_trip(tmp_path: Path, ends: list[tuple[str, str]]) -> No
 
 def test_names_in_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers first, and names that are no numbers later."""
-    monkeypatch.setattr("hetero_bfs.graph.io.table_files._LINES_AT_ONCE", 3)
+    monkeypatch.setattr("hetero_bfs.graph.io.text_columns._LINES_AT_ONCE", 3)
     text = "".join(f"{i},{i + 1}\n" for i in range(10)) + "x,0\n"
     graph = io.read(put(tmp_path / "g.csv", text), True, renumber=True)
     assert graph.names.tolist() == sorted([*map(str, range(11)), "x"])

@@ -175,10 +175,10 @@ def test_decimals_in_a_later_block(
     assert (weights.dtype, weights.tolist()) == (np.float64, [*range(count), 0.5])
 
 
-def test_hard_numbers_take_no_second_reading(
+def test_long_decimals_take_no_second_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_columns, "_slow_columns", None)
+    monkeypatch.setattr(text_columns, "check_lines", None)
     random = np.random.default_rng(4).random(1000).tolist()
     text = "".join(f"0 {i} {w!r}\n" for i, w in enumerate(random))
     assert io.read(put(tmp_path / "g.el", text), weighted=True).weights.tolist() == random
