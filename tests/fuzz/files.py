@@ -34,8 +34,7 @@ FORMATS = {
     "konect": plain.edge_list,
     "gr": plain.dimacs,
     "sg": plain.serialized,
-    "hbg1": plain.hbg,
-    "hbg2": plain.hbg,
+    "hbg": plain.hbg,
     "wel": partial(plain.edge_list, weighted=True),
     "wel.gz": partial(plain.edge_list, weighted=True),
     "wmtx": partial(plain.matrix_market, weighted=True),
@@ -45,7 +44,6 @@ FORMATS = {
 WEIGHTED = ("gr", "wel", "wel.gz", "wmtx", "wsg", "whbg")
 _TEXT = (".el", ".txt", ".tsv", ".wel")
 SUFFIXES = {"edges": _TEXT, "wel": _TEXT, "konect": _TEXT[1:3], "gr": (".gr", ".col")}
-SUFFIXES |= {"hbg1": (".hbg",), "hbg2": (".hbg",)}
 SUFFIXES |= {"wmtx": (".mtx",), "whbg": (".hbg",)}
 _SOUND_FILES = 60  # of each format
 _SEARCHED_ONE_IN = 256  # an engine takes longer to open than many files to read
@@ -72,7 +70,7 @@ def make(form: str, chance: Random) -> tuple[str, bytes]:
     inside = not zipped or chance.random() < 0.7
     for _ in range(chance.choice((0, 1, 1, 1, 1, 2, 3)) if inside else 0):
         raw = chance.choice(damages)(raw, chance)
-    if form in ("hbg2", "whbg") and chance.random() < 0.6:
+    if form in ("hbg", "whbg") and chance.random() < 0.6:
         raw = _resealed(raw)
     if zipped:
         raw = gzip.compress(raw, chance.choice((0, 1, 9)), mtime=0)
@@ -92,17 +90,10 @@ def _sound(form: str, number: int) -> bytes:
     edges = EdgeList.from_arrays(*ends, n, chance.random() < 0.5, weights)
     if form in ("konect", "gr"):
         return _with_header(form, edges, chance)
-    if form == "hbg1":
-        graph = CSRGraph.from_edge_source(edges)
-        sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
-        raw = struct.pack("<8sIIQQQ24x", b"\x89HBG\r\n\x1a\n", 1, graph.directed, *sizes)
-        for array in (graph.indptr, graph.indices, graph.input_degree):
-            raw += bytes(-len(raw) % 64) + array.tobytes()
-        return raw
     if form == "wsg" and chance.random() < 0.5:
         return _disordered(edges, chance)
     form = form.removesuffix(".gz")
-    suffix = {"edges": "el", "hbg2": "hbg", "wmtx": "mtx", "whbg": "hbg"}.get(form, form)
+    suffix = {"edges": "el", "wmtx": "mtx", "whbg": "hbg"}.get(form, form)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sound.{suffix}"
         io.write(edges, path)

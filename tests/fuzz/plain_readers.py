@@ -323,18 +323,11 @@ def _sections(
 
 
 def hbg(raw: bytes, weighted: bool = False) -> Meaning:
-    """Read our own format, version 1 or 2."""
+    """Read our own format."""
     need(len(raw) >= 64 and raw.startswith(b"\x89HBG\r\n\x1a\n"))
     version, directed, num_vertices, num_stored, num_input = struct.unpack_from("<IIQQQ", raw, 8)
-    need(version in (1, 2) and directed < 2 and num_vertices <= MOST_VERTICES)
-    if version == 1:
-        need(not any(raw[40:64]))
-        indices_at = 64 + filled(8 * (num_vertices + 1))
-        degree_at = indices_at + filled(4 * num_stored)
-        need(len(raw) == degree_at + 4 * num_vertices)
-        starts, weights = [64, indices_at, degree_at], None
-    else:
-        starts, weights = _sections(raw, num_vertices, num_stored)
+    need(version == 2 and directed < 2 and num_vertices <= MOST_VERTICES)
+    starts, weights = _sections(raw, num_vertices, num_stored)
     offsets = _take(raw, starts[0], "q", num_vertices + 1)
     pairs = _listed(offsets, _take(raw, starts[1], "I", num_stored))
     degree = _take(raw, starts[2], "I", num_vertices)
@@ -346,7 +339,7 @@ def hbg(raw: bytes, weighted: bool = False) -> Meaning:
     need(directed or ends % 2 == 0)
     loops = num_input - (ends if directed else ends // 2)
     need(loops >= 0 and num_input * (1 if directed else 2) < 2**63)
-    need(version == 1 or loops == struct.unpack_from("<Q", raw, 40)[0])
+    need(loops == struct.unpack_from("<Q", raw, 40)[0])
     meaning = Meaning(num_vertices, pairs, bool(directed), num_input, degree)
     if weighted:
         need(weights is not None)

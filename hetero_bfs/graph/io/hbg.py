@@ -1,6 +1,6 @@
 """Our own format of graph files, `.hbg`: neighbour lists that can be mapped into memory.
 
-Version 2 is little-endian. It is a header, a table of sections, and the sections. Each part is
+A file is little-endian. It is a header, a table of sections, and the sections. Each part is
 padded with zeros to a multiple of 64 bytes, and checksums cover every byte of the file.
 
 | byte | type | header |
@@ -25,9 +25,6 @@ zeros), then as uint64 the section's first byte, its length in bytes, and the ch
 UTF-8 (|u1) of one name after the other, and then `name_ends` (<i8) where each ends. `layers` (<i8)
 has the end of each layer, and only graphs that are numbered layer by layer have it.
 Sections of other names are checked and otherwise ignored.
-
-Version 1 is read too. Its header has the first five fields and zeros up to byte 63. The three
-sections follow at multiples of 64 bytes. It has no checksums and no weights.
 """
 
 from __future__ import annotations
@@ -69,19 +66,17 @@ _NAMES = ("indptr", "indices", "input_degree", "weights")
 _WEIGHTS = ("<i4", "<f4", "<f8")
 
 _FIELDS = struct.Struct("<8sIIQQQ")
-_MORE_FIELDS = struct.Struct("<QI8sI")  # version 2: bytes 40 to 63
+_MORE_FIELDS = struct.Struct("<QI8sI")  # bytes 40 to 63
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<16s8sQQQ")
 
 
 class _Section(NamedTuple):
-    """An array in the file; `checksum` is None in version 1."""
-
     name: str
     dtype: str
     start: int
     num_bytes: int
-    checksum: int | None
+    checksum: int
 
     @property
     def end(self) -> int:
@@ -90,16 +85,14 @@ class _Section(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """`num_loops` is None in version 1."""
-
     directed: bool
     num_input: int
-    num_loops: int | None
+    num_loops: int
     sections: Sequence[_Section]
 
 
 def read_hbg(file: GraphFile, wanted: Wanted) -> CSRGraph:
-    """Read a file of version 1 or 2; its arrays are read-only.
+    """Read a file; its arrays are read-only.
 
     Without `weighted`, weights are only checked by their checksum. If a directed file is read as
     undirected, the smaller weight of an edge's two directions counts.
@@ -146,7 +139,7 @@ def _sections_of(file: GraphFile) -> Sequence[_Section]:
 
 
 def write_hbg(graph: CSRGraph, handle: BufferedIOBase) -> None:
-    """Write version 2; raise `GraphError` if input edges and input degrees do not match."""
+    """Write a file; raise `GraphError` if input edges and input degrees do not match."""
     import zlib
 
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -190,7 +183,7 @@ def _names_of(
 ) -> NameArray | None:
     at = {section.name: section for section in sections}
     found = at.get("names")
-    if found is None or found.checksum is None:
+    if found is None:
         return None
     raw, names = content[found.start : found.start + found.num_bytes], None
     if found.dtype in ("<i8", "<u8") and raw.size == 8 * count:
@@ -278,36 +271,20 @@ def _read_header(handle: BufferedIOBase, file: GraphFile) -> _Header:
     if len(head) < _ALIGNMENT_BYTES:
         check_size(file, num_bytes, _ALIGNMENT_BYTES)
     _, version, flags, num_vertices, num_stored, num_input = _FIELDS.unpack_from(head)
-    if not 1 <= version <= _VERSION:
+    if version != _VERSION:
         raise GraphFileError(
-            f"{file}: header: byte 8: .hbg version {version}; this hetero_bfs reads versions 1 "
-            f"and {_VERSION}: update hetero_bfs or write the file again"
+            f"{file}: header: byte 8: .hbg version {version}; this hetero_bfs reads version "
+            f"{_VERSION}: update hetero_bfs or write the file again"
         )
-    num_loops, table = _read_table(handle, file, head) if version > 1 else (None, None)
-    if table is None and any(head[_FIELDS.size :]):
-        raise GraphFileError(
-            f"{file}: header: byte {_FIELDS.size}: {head[_FIELDS.size :]!r}; zeros are expected: "
-            "damaged, write the file again"
-        )
+    num_loops, table = _read_table(handle, file, head)
     if flags & ~_DIRECTED or num_vertices > MAX_VERTICES:
         raise GraphFileError(
             f"{file}: header: byte 12: flags {flags:#x}, {num_vertices} vertices; at most flag "
             f"{_DIRECTED:#x} and {MAX_VERTICES} vertices: damaged, write the file again"
         )
-    sections = _needed_sections(num_vertices, num_stored)
-    if table is None:
-        check_size(file, num_bytes, sections[-1].start + sections[-1].num_bytes)
-    else:
-        check_size(file, num_bytes, table[-1].end)
-        _check_table(file, table, sections)
-    return _Header(bool(flags & _DIRECTED), num_input, num_loops, table or sections)
-
-
-def _needed_sections(num_vertices: int, num_stored: int) -> list[_Section]:
-    """Return the required sections, at their positions in version 1."""
-    indptr = _Section("indptr", "<i8", _ALIGNMENT_BYTES, 8 * (num_vertices + 1), None)
-    indices = _Section("indices", "<u4", indptr.end, 4 * num_stored, None)
-    return [indptr, indices, _Section("input_degree", "<u4", indices.end, 4 * num_vertices, None)]
+    check_size(file, num_bytes, table[-1].end)
+    _check_table(file, table, num_vertices, num_stored)
+    return _Header(bool(flags & _DIRECTED), num_input, num_loops, table)
 
 
 def _read_table(handle: BufferedIOBase, file: GraphFile, head: bytes) -> tuple[int, list[_Section]]:
@@ -342,7 +319,9 @@ def _read_table(handle: BufferedIOBase, file: GraphFile, head: bytes) -> tuple[i
     return num_loops, sections
 
 
-def _check_table(file: GraphFile, table: list[_Section], needed: list[_Section]) -> None:
+def _check_table(
+    file: GraphFile, table: list[_Section], num_vertices: int, num_stored: int
+) -> None:
     """Check that the sections are contiguous, and that each required section exists once."""
     start = _table_end(len(table))
     for number, section in enumerate(table):
@@ -353,15 +332,19 @@ def _check_table(file: GraphFile, table: list[_Section], needed: list[_Section])
                 "damaged, write the file again"
             )
         start = section.end
-    for section in needed:
-        found = [(s.dtype, s.num_bytes) for s in table if s.name == section.name]
-        if found != [(section.dtype, section.num_bytes)]:
+    for name, dtype, num_bytes in (
+        ("indptr", "<i8", 8 * (num_vertices + 1)),
+        ("indices", "<u4", 4 * num_stored),
+        ("input_degree", "<u4", 4 * num_vertices),
+    ):
+        found = [(s.dtype, s.num_bytes) for s in table if s.name == name]
+        if found != [(dtype, num_bytes)]:
             raise GraphFileError(
-                f"{file}: header: byte {_ALIGNMENT_BYTES}: section {section.name} is "
-                f"{found or 'missing'} in the table; one entry of dtype {section.dtype} and "
-                f"{section.num_bytes} bytes is expected: damaged, write the file again"
+                f"{file}: header: byte {_ALIGNMENT_BYTES}: section {name} is "
+                f"{found or 'missing'} in the table; one entry of dtype {dtype} and "
+                f"{num_bytes} bytes is expected: damaged, write the file again"
             )
-    _check_weights_entry(file, [s for s in table if s.name == "weights"], needed[1].num_bytes // 4)
+    _check_weights_entry(file, [s for s in table if s.name == "weights"], num_stored)
 
 
 def _check_weights_entry(file: GraphFile, found: list[_Section], num_stored: int) -> None:
@@ -378,8 +361,6 @@ def _check_weights_entry(file: GraphFile, found: list[_Section], num_stored: int
 
 
 def _check_section(file: GraphFile, section: _Section, content: npt.NDArray[np.uint8]) -> None:
-    if section.checksum is None:
-        return
     actual = _checksum(content[section.start : section.end])
     if actual != section.checksum:
         raise GraphFileError(
@@ -428,13 +409,9 @@ def _checked_graph(
 def _check_input_edges(file: GraphFile, header: _Header, ends: int) -> None:
     """Check that the input edges without self-loops have `ends` ends, the sum of the degrees."""
     ends_per_edge = 1 if header.directed else 2
-    num_loops = header.num_loops
-    if num_loops is None:  # version 1 does not store them: derive them
-        num_loops = header.num_input - ends // ends_per_edge
-    fit = ends == (header.num_input - num_loops) * ends_per_edge
-    if not fit or num_loops < 0 or header.num_input * ends_per_edge >= 2**63:
-        loops = "" if header.num_loops is None else f", {num_loops} of them self-loops"
+    fit = ends == (header.num_input - header.num_loops) * ends_per_edge
+    if not fit or header.num_input * ends_per_edge >= 2**63:
         raise GraphFileError(
-            f"{file}: header: byte 32: {header.num_input} input edges{loops}, and their ends at "
-            f"vertices are {ends}: the file is damaged, write it again"
+            f"{file}: header: byte 32: {header.num_input} input edges, {header.num_loops} of them "
+            f"self-loops, and their ends at vertices are {ends}: damaged, write the file again"
         )

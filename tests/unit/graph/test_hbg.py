@@ -31,13 +31,6 @@ def sections_of(graph: CSRGraph) -> dict[str, bytes]:
     }
 
 
-def version_1(graph: CSRGraph) -> bytes:
-    sizes = graph.num_vertices, graph.num_stored_edges, graph.num_input_edges
-    raw = padded(struct.pack("<8sIIQQQ", MAGIC, 1, graph.directed, *sizes))
-    indptr, indices, input_degree = sections_of(graph).values()
-    return raw + padded(indptr) + padded(indices) + input_degree
-
-
 def version_2(graph: CSRGraph, loops: int, **changes) -> bytes:
     """A whole file with right checksums; `changes` are header fields, sections and `table`."""
     sections = {**sections_of(graph), **changes.pop("sections", {})}
@@ -124,8 +117,9 @@ def test_headers_that_make_no_sense(tmp_path: Path) -> None:
     def refused(*parts: str, loops: int = 1, **changes) -> None:
         error_of(put(path, version_2(graph, loops, **changes)), "header", *parts)
 
-    refused("byte 8", "version 3", "reads versions 1 and 2", "update hetero_bfs", version=3)
-    refused("byte 8", "version 0", version=0)
+    refused("byte 8", "version 3", "reads version 2", "update hetero_bfs", version=3)
+    for version in (0, 1):
+        refused("byte 8", f"version {version}", version=version)
     refused("byte 12", "flags 0x2", flags=2)
     refused(f"{2**64 - 1} vertices", vertices=2**64 - 1)
     refused("section indices", "36 bytes", stored=9)
@@ -249,48 +243,3 @@ def test_directed_flag_against_the_request(tmp_path: Path) -> None:
     assert_same(io.load(tmp_path / "u.hbg", directed=True), both_ways)
     io.write(CSRGraph.from_edges([0, 2], [1, 1], 4, directed=True), tmp_path / "d.hbg")
     assert_same(io.load(tmp_path / "d.hbg"), CSRGraph.from_edges([0, 2], [1, 1], 4))
-
-
-# Version 1
-
-
-@pytest.mark.parametrize("directed", [False, True])
-def test_version_1_is_read(tmp_path: Path, directed: bool) -> None:
-    graph = small_graph(directed)
-    assert_same(io.load(put(tmp_path / "g.hbg", version_1(graph)), directed), graph)
-
-
-def test_version_1_errors(tmp_path: Path) -> None:
-    path, good = tmp_path / "g.hbg", version_1(small_graph())
-    error_of(put(path, b""), "ends at byte 0", "64 bytes", "truncated")
-    error_of(put(path, good[:20]), "ends at byte 20", "64 bytes", "truncated")
-    error_of(put(path, good[:-1]), f"ends at byte {len(good) - 1}", f"{len(good)} bytes")
-    error_of(put(path, good + b"x"), "too long")
-    error_of(put(path, good.replace(b"\r\n", b"\n")), "byte 0", "not the mark of an .hbg file")
-    error_of(put(path, good[:12] + b"\x02" + good[13:]), "byte 12", "flags 0x2")
-    error_of(put(path, good[:16] + b"\xff" * 8 + good[24:]), f"{2**64 - 1} vertices")
-    error_of(put(path, good[:63] + b"\x01" + good[64:]), "byte 40", "zeros are expected")
-    error_of(put(path, good[:64] + b"\x01" + good[65:]), "byte 64", "offset 0 is 1")
-
-
-def test_damage_of_version_1_is_found_before_it_is_searched(tmp_path: Path) -> None:
-    path = tmp_path / "g.hbg"
-    good = version_1(CSRGraph.from_edges([0, 1, 2], [1, 2, 3], 4))
-
-    def damaged(byte: int, code: str, value: int) -> Path:
-        number = struct.pack(code, value)
-        return put(path, good[:byte] + number + good[byte + len(number) :])
-
-    error_of(damaged(72, "<q", 10**12), "byte 80", "offset 2 is 3", "rise from 0 to 6")
-    error_of(damaged(72, "<q", -5), "byte 72", "offset 1 is -5")
-    error_of(damaged(132, "<I", 4_000_000_000), "byte 132", "neighbour 4000000000", "not below 4")
-    error_of(damaged(128, "<I", 0), "byte 128", "neighbour 0 of vertex 0", "leave out the vertex")
-    error_of(damaged(132, "<I", 2), "byte 136", "neighbour 2 of vertex 1", "lists must rise")
-    error_of(damaged(132, "<I", 3), "byte 136", "neighbour 2 of vertex 1", "lists must rise")
-    error_of(damaged(128, "<I", 2), "marked as undirected", "lacks its reverse")
-    error_of(damaged(32, "<Q", 2**64 - 1), "byte 32", f"{2**64 - 1} input edges")
-    error_of(damaged(196, "<I", 1), "byte 196", "1 input edges at vertex 1", "2 neighbours")
-    error_of(damaged(192, "<I", 2), "byte 32", "3 input edges", "ends at vertices are 7")
-    error_of(damaged(32, "<Q", 2), "byte 32", "2 input edges", "ends at vertices are 6")
-    odd = good[:32] + b"\4" + good[33:192] + b"\2" + good[193:]
-    error_of(put(path, odd), "byte 32", "4 input edges", "ends at vertices are 7")
