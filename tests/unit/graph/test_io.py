@@ -124,6 +124,9 @@ def test_percent_comment_between_edges_and_byte_order_mark(tmp_path: Path) -> No
     assert pairs(edges) == [(0, 1), (1, 2)]
     assert edges.directed
     assert pairs(io.read(put(tmp_path / "h.txt", b"\xef\xbb\xbf0 1\n%\n2 3\n"))) == [(0, 1), (2, 3)]
+    for before in (b"\n", b"# x\n", b"# Nodes: 9\n\n"):  # only a file's first line may have one
+        with pytest.raises(GraphFileError, match="is not a vertex id"):
+            io.read(put(tmp_path / "i.txt", before + b"\xef\xbb\xbf0 1\n"))
 
 
 def test_header_gives_isolated_vertices(tmp_path: Path) -> None:
