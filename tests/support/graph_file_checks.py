@@ -31,7 +31,7 @@ def padded(raw: bytes) -> bytes:
 
 
 def checksum(raw: bytes) -> int:
-    """The checksum of a section of .hbg by the letter of file_kernels.py, in plain Python."""
+    """The checksum of a section of .hbg by the letter of digests.py, in plain Python."""
     total, words = 0, struct.unpack(f"<{len(padded(raw)) // 8}Q", padded(raw))
     for position, word in enumerate(words, 1):
         z = (word + position * 0x9E3779B97F4A7C15) & MASK

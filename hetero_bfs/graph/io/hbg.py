@@ -18,7 +18,7 @@ padded with zeros to a multiple of 64 bytes, and checksums cover every byte of t
 
 An entry of the table has 48 bytes: name and NumPy dtype (16 and 8 bytes of ASCII, padded with
 zeros), then as uint64 the section's first byte, its length in bytes, and the checksum
-(file_kernels.py) of the section and its padding. The sections follow in the table's order:
+(graph/kernels/digests.py) of the section and its padding. The sections follow in the table's order:
 `indptr` (<i8), `indices` (<u4) and `input_degree` (<u4), as in `CSRGraph`, are always there.
 `weights` (<i4, <f4 or <f8) has the weight of each stored edge, and only weighted graphs have it.
 `names` has the names of the vertices, and only graphs with names have it: integers (<i8 or <u8), or
@@ -239,7 +239,7 @@ def _table_end(num_sections: int) -> int:
 
 
 def _checksum(array: npt.NDArray[Any]) -> int:
-    from hetero_bfs.graph.io.file_kernels import sum_of_words
+    from hetero_bfs.graph.kernels.digests import sum_of_words
 
     raw = array.view(np.uint8)
     whole = raw.size // 8 * 8

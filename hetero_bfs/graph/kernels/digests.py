@@ -1,4 +1,4 @@
-"""Digests of arrays: whether memory changed between two calls."""
+"""Digests of arrays: whether memory changed between two calls, and the checksum of .hbg files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from hetero_bfs.graph.generators.kronecker_kernels import splitmix
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import in_parallel, part_of
 
@@ -68,3 +69,17 @@ def _sum_up(words, sums):
 def _sum_up_part(given, part, parts):
     first, last = part_of(given.words.size, part, parts)
     _fill_sums(given.words, first, last, given.sums[part])
+
+
+@kernel
+def sum_of_words(words, first):
+    """Return the sum modulo 2**64 of splitmix(word + (position + 1) * step).
+
+    `words` is uint64, and `first` is the position of its first word in the section. Splitmix is a
+    bijection, so a change within one word always changes the sum. Any other change remains
+    undetected with probability 2**-64. Sums of parts of a section can be added.
+    """
+    total = np.uint64(0)
+    for i in range(words.size):
+        total += splitmix(words[i] + np.uint64(first + i + 1) * _FACTOR)
+    return total
