@@ -235,7 +235,7 @@ class _DataLines(io.RawIOBase):
 
     def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: Layout) -> None:
         self._blocks = blocks_of_lines(handle)
-        # pandas drops a byte order mark before the first line, which may be a later one of the file.
+        # pandas drops a byte order mark before the first line that it reads.
         self._block = memoryview(b"\n" if layout.is_plain and layout.skipped else b"")
         self._file = file
         self._layout = layout
