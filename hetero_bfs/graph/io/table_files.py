@@ -22,15 +22,13 @@ from hetero_bfs.graph.io.text_columns import (
     BLANK,
     Layout,
     Numbers,
+    TextEdges,
     check_room,
     frames,
-    ids_of,
     ids_that_fit,
     is_comment,
-    raise_first_wrong,
     split,
     text_of,
-    weights_of,
 )
 from hetero_bfs.graph.tables import TableColumns, edges_of_arrow, edges_once
 from hetero_bfs.graph.vertex_names import NameTable
@@ -124,22 +122,23 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
     total = 0
     with file.opened() as handle:
         layout = _layout(handle, file, wanted)
+        edges = TextEdges(file, layout)
         dtypes = None if dtype is None else dict.fromkeys(layout.columns[:2], dtype)
-        for frame in frames(handle, file, layout, dtypes):
+        for frame in frames(handle, edges, dtypes):
             columns = [frame[i] for i in layout.columns]
             total += len(frame)
             check_room(file, total, layout.numbers)
             for column in columns[:2]:
                 if not wanted.renumber:
-                    ends.append(ids_of(column, file, layout))
+                    ends.append(edges.ids(column))
                     continue
                 is_text = column.dtype.kind not in "iu"
                 if is_text and dtype is None:
                     raise _NamesAreTextError
                 if is_text and (column.str.strip() == "").any():
-                    raise_first_wrong(file, layout)
+                    edges.raise_first_wrong()
                 table.add(column.str.strip() if is_text else column)
-            weights += [weights_of(column, file, layout) for column in columns[2:]]
+            weights += [edges.weights(column) for column in columns[2:]]
     names = None
     if wanted.renumber:
         if beside is not None:

@@ -156,6 +156,42 @@ class Layout:
         return text
 
 
+@dataclass
+class TextEdges:
+    """A file whose edges are being read, and whether its lines were checked one by one."""
+
+    file: GraphFile
+    layout: Layout
+    is_checked: bool = False
+
+    def check(self) -> None:
+        """Check all lines, which takes long, at the first call."""
+        if not self.is_checked:
+            self.is_checked = True
+            check_lines(self.file, self.layout)
+
+    def raise_first_wrong(self, reason: str = "an edge is not as expected") -> NoReturn:
+        self.check()
+        raise GraphFileError(f"{self.file}: {reason}; correct the file")
+
+    def ids(self, column: Any) -> VertexArray:
+        """Return a column of vertices, of a file without names."""
+        ids, found = self.layout.ids, column.to_numpy()
+        assert ids is not None
+        if found.dtype.kind not in "iu" or found.min() < ids.lowest or found.max() > ids.highest:
+            self.raise_first_wrong()
+        return np.asarray(found - ids.lowest, np.uint32)
+
+    def weights(self, column: Any) -> WeightArray:
+        """Return numbers; lines are checked where pandas finds other forms or infinities."""
+        kind, numbers = column.dtype.kind, self.layout.numbers
+        if kind not in "iu" and (
+            kind != "f" or numbers == "integer" or not np.isfinite(column.to_numpy()).all()
+        ):
+            self.check()
+        return as_weights(column.to_numpy() if kind in "iuf" else column.to_numpy(np.float64))
+
+
 def read_columns(
     handle: io.BufferedIOBase,
     file: GraphFile,
@@ -175,14 +211,15 @@ def read_columns(
     first = len(mark)
     positions = (first, first + 1, first + 2)[: 2 if numbers is None else 3]
     layout = Layout(BLANK, positions, ids, numbers, skipped, is_plain=True, mark=mark)
+    edges = TextEdges(file, layout)
     dtypes = (np.uint32, np.uint32, np.int32)[: len(positions)]
     parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype) for dtype in dtypes]]
     total = 0
-    for frame in frames(handle, file, layout, {0: "category"} if mark else None):
+    for frame in frames(handle, edges, {0: "category"} if mark else None):
         if mark and not (frame[0] == mark).all():
-            raise_first_wrong(file, layout)
-        columns = [ids_of(frame[i], file, layout) for i in positions[:2]]
-        columns += [weights_of(frame[i], file, layout) for i in positions[2:]]
+            edges.raise_first_wrong()
+        columns = [edges.ids(frame[i]) for i in positions[:2]]
+        columns += [edges.weights(frame[i]) for i in positions[2:]]
         total += len(frame)
         if wanted is not None and total > wanted:
             parts = parts[:1]
@@ -196,18 +233,19 @@ def read_columns(
 
 
 def frames(
-    handle: io.BufferedIOBase, file: GraphFile, layout: Layout, dtype: dict[int, Any] | None = None
+    handle: io.BufferedIOBase, edges: TextEdges, dtype: dict[int, Any] | None = None
 ) -> Iterator[pandas.DataFrame]:
     """Yield the rest of a file in parts, after its header."""
     import pandas
 
+    layout = edges.layout
     options: dict[str, Any] = {}
     if pandas.__version__ < "3":  # later it is the default
         options["float_precision"] = "round_trip"
     first = 0 if layout.mark else min(layout.columns)
     try:
         parts = pandas.read_csv(
-            io.BufferedReader(_DataLines(handle, file, layout), 1 << 20),
+            io.BufferedReader(_DataLines(handle, edges), 1 << 20),
             sep=layout.separator,
             header=None,
             names=range(max(layout.columns) + 1),
@@ -227,19 +265,18 @@ def frames(
     except pandas.errors.EmptyDataError:
         return
     except pandas.errors.ParserError as error:
-        raise_first_wrong(file, layout, " ".join(str(error).split()))
+        edges.raise_first_wrong(" ".join(str(error).split()))
 
 
 class _DataLines(io.RawIOBase):
     """The rest of a file without comments, in blocks of whole lines."""
 
-    def __init__(self, handle: io.BufferedIOBase, file: GraphFile, layout: Layout) -> None:
+    def __init__(self, handle: io.BufferedIOBase, edges: TextEdges) -> None:
         self._blocks = blocks_of_lines(handle)
+        self._edges = edges
+        layout = edges.layout
         # pandas drops a byte order mark before the first line that it reads.
         self._block = memoryview(b"\n" if layout.is_plain and layout.skipped else b"")
-        self._file = file
-        self._layout = layout
-        self._is_checked = False
 
     def readable(self) -> bool:
         return True
@@ -252,10 +289,9 @@ class _DataLines(io.RawIOBase):
             half = LONGEST_LINE_BYTES // 2  # a line that is too long fills one of these pieces
             places = range(0, len(block) - half, half)
             is_long = any(block.find(b"\n", i, i + half) < 0 for i in places)
-            if b"\0" in block or (is_long and not self._is_checked):
-                self._is_checked = True
-                check_lines(self._file, self._layout)
-            self._block = memoryview(self._layout.without_comments(block))
+            if b"\0" in block or is_long:
+                self._edges.check()
+            self._block = memoryview(self._edges.layout.without_comments(block))
         count = min(len(buffer), len(self._block))
         buffer[:count] = self._block[:count]
         self._block = self._block[count:]
@@ -284,32 +320,6 @@ def check_lines(file: GraphFile, layout: Layout) -> None:
             )
         if layout.numbers is not None:
             _check_weight(fields, layout.numbers, where)
-
-
-def raise_first_wrong(
-    file: GraphFile, layout: Layout, reason: str = "an edge is not as expected"
-) -> NoReturn:
-    check_lines(file, layout)
-    raise GraphFileError(f"{file}: {reason}; correct the file")
-
-
-def ids_of(column: Any, file: GraphFile, layout: Layout) -> VertexArray:
-    ids = layout.ids
-    assert ids is not None
-    found = column.to_numpy()
-    if found.dtype.kind not in "iu" or found.min() < ids.lowest or found.max() > ids.highest:
-        raise_first_wrong(file, layout)
-    return np.asarray(found - ids.lowest, np.uint32)
-
-
-def weights_of(column: Any, file: GraphFile, layout: Layout) -> WeightArray:
-    """Return numbers; the lines are checked where pandas finds other forms or infinities."""
-    kind = column.dtype.kind
-    if kind not in "iu" and (
-        kind != "f" or layout.numbers == "integer" or not np.isfinite(column.to_numpy()).all()
-    ):
-        check_lines(file, layout)
-    return as_weights(column.to_numpy() if kind in "iuf" else column.to_numpy(np.float64))
 
 
 def split(text: str, separator: str) -> list[str]:
