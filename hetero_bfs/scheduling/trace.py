@@ -6,7 +6,7 @@ The names of `LevelFeatures`' fields are the speed model's columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -214,16 +214,6 @@ class LevelTrace:
             record[f"compared_{name}"] = self.compared_seconds.get(name, "")
         record["reason"] = self.reason
         return record
-
-
-ROW_COLUMNS = (
-    *(one.name for one in fields(LevelFeatures)),
-    *("expected_examined", "expected_found", "expected_length", "strategy", "seconds"),
-    *("transfer_seconds", "select_seconds", "found_vertices"),
-    *(f"{what}_{name}" for what in ("predicted", "compared") for name in STRATEGIES),
-    "reason",
-)
-"""The names of `LevelTrace.row()`, in order."""
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -73,7 +73,7 @@ for program, parameters in (
             field = next(iter(host.state))
             np.testing.assert_allclose(device.state[field], host.state[field], rtol=1e-9)
 collected = ((Cores(), {{}}), (Countdown(), {{}}), (Hubs(), dict(rounds=3)))
-for program, parameters in collected if len({ways}[0]) == 2 or len({ways}) > 1 else ():
+for program, parameters in collected if {ways} != (("push",),) else ():
     host, device = (
         runs.run(program, parameters, hb.RunOptions(place=place)) for place in ("cpu", "device")
     )

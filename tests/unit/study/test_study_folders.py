@@ -1,4 +1,4 @@
-"""Folders of a study: begun, continued, refused; and bad input."""
+"""Folders of a study: new, empty, refused; and bad input."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Timelines: spans of traces, the Trace Event Format, SVG, and the command that writes them."""
+"""Timelines: spans of traces, the Trace Event Format, SVG, and commands that write them."""
 
 from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import fields
 from itertools import pairwise
 
 import pytest
@@ -12,8 +13,8 @@ from in_browser import measured
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp.result import WindowTrace
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import (
-    ROW_COLUMNS,
     IterationTrace,
     LevelFeatures,
     LevelTrace,
@@ -61,8 +62,14 @@ def in_lane(spans, lane):
     return [span for span in spans if span.lane == lane]
 
 
-def test_the_columns_of_a_level_are_those_of_its_row():
-    assert tuple(SEARCH[0].row()) == ROW_COLUMNS
+def test_the_columns_of_a_level():
+    assert tuple(SEARCH[0].row()) == (
+        *(one.name for one in fields(LevelFeatures)),
+        *("expected_examined", "expected_found", "expected_length", "strategy", "seconds"),
+        *("transfer_seconds", "select_seconds", "found_vertices"),
+        *(f"{what}_{name}" for what in ("predicted", "compared") for name in STRATEGIES),
+        "reason",
+    )
 
 
 @pytest.mark.parametrize("kind", ROWS)
