@@ -12,13 +12,14 @@
  *
  * The rests of long lists wait until the end of the tile. If they are little work, the whole
  * work-group reads one after the other. Otherwise it leaves them: it adds them to a common queue,
- * and all work-groups share their edges in a step of its own (PULL_REST in steps.cl). */
+ * and all work-groups share the work in a step of its own (PULL_REST in steps.cl). */
 
 #define TILE_VERTICES (GROUP * VERTICES_PER_ITEM)
 #define TILE_WORDS (TILE_VERTICES / 32)
 #define LONG_LIST 512
 #define FEW 4 /* edges */
 #define LIST_WORK (2 * GROUP) /* the barriers of `pull_long`, as a number of edges */
+#define LIST_COST (4 * TEAM)  /* finding a list that was left, as a number of edges */
 #define FRESH 1u /* outcomes of pull_first */
 #define LEFT 2u
 #define SPARSE_SHARE 256
@@ -378,30 +379,35 @@ static LeftList left_list(const Step *step, uint i, uint count, OFFSET edges)
 
 /* Look for a visited neighbour among the edges that were left, of which `left` (packed) says how
  * many lists and edges there are. TEAM work-items read a list together. Each team takes an equal
- * share of consecutive edges, and skips the rest of a list whose vertex is visited. The next list's
- * numbers are read in advance. */
+ * share of the work, which is the edges plus LIST_COST for each list, in the order of the lists. It
+ * skips the rest of a list whose vertex is visited. The next list's numbers are read in advance. */
 static void pull_left_lists(const Step *step, const Graph *graph, ulong left)
 {
     const uint lane = get_local_id(0) % TEAM, teams = step->groups * (GROUP / TEAM);
     const uint team = step->group * (GROUP / TEAM) + get_local_id(0) / TEAM;
     const uint count = (uint)COUNT_OF(left);
-    const OFFSET edges = (OFFSET)EDGES_OF(left), share = edges / teams + 1;
-    OFFSET edge = (OFFSET)min((ulong)share * team, (ulong)edges);
-    const OFFSET end = (OFFSET)min((ulong)share * (team + 1), (ulong)edges);
-    uint i = 0, past = count; /* find the list that has the first edge */
+    const OFFSET edges = (OFFSET)EDGES_OF(left);
+    const ulong work = edges + (ulong)LIST_COST * count, share = work / teams + 1;
+    const ulong end = min(share * (team + 1), work);
+    ulong done = min(share * team, work); /* work before this team's, then before the next list */
+    uint i = 0, past = count;             /* find the list in which the share begins */
     while (past - i > 1) {
         const uint middle = i + (past - i) / 2;
-        if (step->left_before[middle] <= edge)
+        if (step->left_before[middle] + (ulong)LIST_COST * middle <= done)
             i = middle;
         else
             past = middle;
     }
     ulong packed = 0, total;
+    OFFSET before = i < count ? step->left_before[i] : edges;
     LeftList next = left_list(step, i, count, edges);
-    while (edge < end) {
+    while (done < end) {
         const LeftList list = next;
         next = left_list(step, ++i, count, edges);
-        const OFFSET stop = min(list.past, end), shift = list.end - list.past;
+        const ulong lists = (ulong)LIST_COST * i; /* the work of this list's edges follows */
+        OFFSET edge = done > lists + before ? (OFFSET)(done - lists) : before;
+        const OFFSET stop = end > lists ? (OFFSET)min((ulong)list.past, end - lists) : 0;
+        const OFFSET shift = list.end - list.past;
         const uint bit = 1u << (list.v & 31);
         volatile __global uint *word = step->other_visited + (list.v >> 5);
         uint match = NO_VERTEX;
@@ -414,7 +420,8 @@ static void pull_left_lists(const Step *step, const Graph *graph, ulong left)
             step->parent[list.v] = match;
             packed += PACK(1, graph->degree[list.v]);
         }
-        edge = stop;
+        before = list.past;
+        done = list.past + lists;
     }
     group_scan(packed, step->scratch, &total);
     if (get_local_id(0) == 0 && total)
