@@ -1,12 +1,12 @@
-"""Compare models of other machines, and first models, with this machine's own model.
+"""Compare first models of this machine with its own model.
 
     python -m benchmarks transfer --out benchmarks/results/NAME
 
-Engines begin with each shipped model of another machine, with first models of this one
-(training/first_model.py), each measured anew, and with this machine's own model. They search, and
-correct their model. Their selectors before the first search and after some more make the schedules
-that are replayed in turn (training/regret.py), on graphs of all families. transfer.csv has a row
-for each graph, source and selector; transfer.md has regret by family.
+Engines begin with first models (training/first_model.py), each measured anew, and with this
+machine's own model. They search, and correct their model. Their selectors before the first search
+and after some more make the schedules that are replayed in turn (training/regret.py), on graphs of
+all families. transfer.csv has a row for each graph, source and selector; transfer.md has regret by
+family.
 """
 
 from __future__ import annotations
@@ -24,21 +24,17 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.generators.families import StudyGraph, families, named_graph
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import device_settings
-from hetero_bfs.scheduling.model_files import shipped_models
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.scheduling.strategies import available, host_only
+from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.support.messages import progress
 from hetero_bfs.training.first_model import measure_first_model
 from hetero_bfs.training.regret import in_percent, measure_graph, settle, summarise
 
-AFTER = (0, 8, 24, 100)
+AFTER = (8, 24, 100)
 """Numbers of searches after which an engine's selector is judged."""
-
-Models = dict[str, tuple[SpeedModel, bool]]
-"""By name; whether the model is of this machine."""
 
 
 def main() -> None:
@@ -67,28 +63,28 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def models_of(info: DeviceInfo, count: int) -> Models:
-    own, found = model_of(info), Models()
+def models_of(info: DeviceInfo, count: int) -> dict[str, SpeedModel]:
+    own, found = model_of(info), {}
     for number in range(1, 1 + count):
         first = measure_first_model(info)
         if first is not None:
-            found[f"first model {number}"] = first, True
-    for model in shipped_models():
-        if model.name != machine_slug(info) and not model.lacking(available(True)):
-            found[model.name] = model, False
+            found[f"first model {number}"] = first
     if own is not None:
-        found["the machine's own"] = own, True
+        found["the machine's own"] = own
     return found
 
 
 def measure(
-    graph: StudyGraph, models: Models, info: DeviceInfo, options: argparse.Namespace
+    graph: StudyGraph,
+    models: dict[str, SpeedModel],
+    info: DeviceInfo,
+    options: argparse.Namespace,
 ) -> pd.DataFrame:
     lists, settings = build_search_graph(graph.make()), device_settings(info)
     with Engine(lists, host_only(), correction=False, **settings) as engine:
         selectors: dict[str, Selector] = {}
-        for name, (model, is_own) in models.items():
-            begin = model_selector("auto", model, engine.candidates, is_own)
+        for name, model in models.items():
+            begin = model_selector("auto", model, engine.candidates)
             selectors[f"{name}: uncorrected"] = begin
             trail = list(settle(lists, begin, options.sources, AFTER[-1], settings))
             for after in AFTER:
@@ -104,13 +100,12 @@ def describe(table: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace)
     words.append(f"--sources {options.sources} --rounds {options.rounds}")
     shown = table[~table["selector"].str.startswith("fixed:")]
     return [
-        f"# Models of other machines and first models on {machine_slug(info)}",
+        f"# First models and the own model of {machine_slug(info)}",
         "",
         *provenance(info, f"python -m benchmarks transfer --out ... {' '.join(words)}"),
         "",
         "Regret by family of graphs, of `auto` by each model: uncorrected, and as an engine has "
-        "corrected it after this many searches from other sources. After 0 searches probes have "
-        "run, if the model is of another machine.",
+        "corrected it after this many searches from other sources.",
         "",
         markdown(in_percent(summarise(shown))),
     ]

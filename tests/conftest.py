@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path[:0] = [str(Path(__file__).parent / "support"), str(Path(__file__).parents[1])]
 
-from made_models import model_json, ship
+from made_models import model_json
 from posing import pose_as_asked
 
 from hetero_bfs.devices.machine import machine_slug
@@ -258,19 +258,6 @@ def trained(tmp_path, monkeypatch):
         (tmp_path / "models").mkdir(exist_ok=True)
         (tmp_path / "models" / f"{name}.json").write_text(json.dumps(data))
         return name
-
-    return train
-
-
-@pytest.fixture
-def foreign(tmp_path, monkeypatch):
-    """Return a function that lets the only model be one of another machine."""
-    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
-
-    def train(change) -> None:
-        data = model_json("another__machine")
-        change(data)
-        ship(monkeypatch, tmp_path / "shipped", data)
 
     return train
 

@@ -88,7 +88,7 @@ def what_to_compile() -> list[tuple[Any, tuple[Any, ...]]]:
     search = (words, arrays, policy, number, number, numba.boolean, reals, table)
     return [
         (level_loop.run_levels, search),
-        (learn, (policy, number, table, real, reals, table, real)),
+        (learn, (policy, number, table, real, reals, table)),
         (level_loop.restore_parents, (words, arrays, number, number, numba.boolean)),
     ]
 

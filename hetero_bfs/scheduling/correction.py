@@ -1,23 +1,19 @@
-"""Corrections of a model by measured searches, and probes that measure every strategy.
+"""Corrections of a model by measured searches.
 
 Corrections by measured times let a wrong model do little harm. Each strategy and each transition
 (start, switch, convert, on each device) has a factor that multiplies its predicted seconds.
 correction_kernels.py computes the factors from the levels of the last searches and limits them.
 Factors never change within a search, since a device runs all its levels in one launch. The next
 search uses the corrected selector.
-
-If a model predicts too long a time for a strategy, the strategy never runs and the error is never
-found. So probes run all strategies before the first search, unless the model is of this machine.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +21,8 @@ import numpy.typing as npt
 from hetero_bfs.scheduling import correction_kernels as kernels
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.model_selectors import CLEARLY, ModelSelector, migration_names
-from hetero_bfs.scheduling.selectors import (
-    FixedSelector,
-    Recording,
-    Selector,
-    alpha_beta,
-    by_direction,
-)
-from hetero_bfs.scheduling.strategies import Direction, Strategy, available
+from hetero_bfs.scheduling.selectors import Recording, Selector, by_direction
+from hetero_bfs.scheduling.strategies import Strategy
 
 Pair = tuple[Strategy, Strategy]
 """A top-down and a bottom-up strategy."""
@@ -48,20 +38,6 @@ def warm_up_schedules(candidates: Sequence[Strategy]) -> list[tuple[Strategy, ..
     return schedules
 
 
-def pairs_to_probe(candidates: Sequence[Strategy]) -> list[Pair]:
-    """Return pairs that together contain every candidate.
-
-    The plain pair of each place comes first. Then each other candidate is paired with a plain
-    strategy of another place, if there is one, so that searches migrate.
-    """
-    pairs = _plain_pairs(candidates)
-    found = list(pairs)
-    for strategy in _others(candidates, pairs):
-        down, up = next((p for p in pairs if p[0].place != strategy.place), pairs[0])
-        found.append((strategy, up) if strategy.direction == "top-down" else (down, strategy))
-    return found
-
-
 def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
     places = sorted({s.place for s in candidates})
     there = [[s for s in candidates if s.place == place] for place in places]
@@ -72,12 +48,6 @@ def _plain_pairs(candidates: Sequence[Strategy]) -> list[Pair]:
 def _others(candidates: Sequence[Strategy], pairs: Sequence[Pair]) -> list[Strategy]:
     paired = {strategy for pair in pairs for strategy in pair}
     return [strategy for strategy in candidates if strategy not in paired]
-
-
-_PROBED_LEVELS = 16
-_PROBE_REPEATS = 3
-_REPEAT_SECONDS = 0.005
-"""A probe is repeated if it took at most this long."""
 
 
 _MOST_PATIENCE = 16
@@ -97,14 +67,6 @@ both of the first ones are `_CLEARLY_SLOWER`."""
 _SLOWER, _CLEARLY_SLOWER = 1.1, 1.5
 
 _LEAST_SECONDS = 1e-9
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Levels and seconds of a search by a fixed schedule: minima over repeats."""
-
-    recording: Recording
-    seconds: float
 
 
 def _slowness(selector: ModelSelector, recording: Recording, seconds: float) -> float:
@@ -144,7 +106,7 @@ class Correction:
     A factor is measured at the levels that ran, and may be wrong at others. So whole searches
     decide whether another selector stays in use.
 
-    `base` is uncorrected. The `probes` are learned from first.
+    `base` is uncorrected.
     """
 
     selector: ModelSelector
@@ -153,20 +115,15 @@ class Correction:
     _was_tried = False
     """Whether a search by the trial has run."""
 
-    def __init__(self, base: ModelSelector, probes: Sequence[Probe] = ()) -> None:
+    def __init__(self, base: ModelSelector) -> None:
         self.base = base
         self.selector = base
-        self._memory = kernels.new_memory(base.by_model, base.is_own)
+        self._memory = kernels.new_memory(base.by_model)
         self._overhead = np.full(base.policy.migrations.shape[1], np.inf)  # by place
         self._patience, self._since, self._taken_back = 1, 0, 0
         self._probation: _Probation | None = None
         self._latest: deque[tuple[Recording, float]] = deque(maxlen=_LATEST)
         """The last searches by the selector."""
-        for one in probes:
-            if set(one.recording.selector.candidates) <= set(base.candidates):
-                self._learn(one.recording, one.seconds)
-        self._memory[:, kernels.IDLE] = 0.0
-        self._adopt(self._corrected())
 
     def learn(self, recording: Recording, seconds: float) -> ModelSelector:
         """Learn from a search by the trial or the selector; return the selector from now on."""
@@ -274,7 +231,6 @@ class Correction:
             seconds,
             self._overhead,
             self._memory,
-            kernels.OWN_DEAD_BAND if self.base.is_own else kernels.DEAD_BAND,
         )
         return outcome
 
@@ -293,8 +249,6 @@ class Correction:
         mine, theirs = self.base, base
         if (mine.candidates, mine.rules) != (theirs.candidates, theirs.rules):
             return False
-        if mine.is_own != theirs.is_own:
-            return False
         numbers = (*mine.policy[:-1], *mine.by_model[:-1])  # all but the scratch
         others = (*theirs.policy[:-1], *theirs.by_model[:-1])
         return all(np.array_equal(a, b) for a, b in zip(numbers, others, strict=True))
@@ -307,82 +261,3 @@ def factors_of(selector: Selector) -> dict[str, float]:
     small = [f"{name} (small levels)" for name in strategies]
     names = [*small, *strategies, *migration_names(selector.candidates)]
     return {n: f for n, f in zip(names, selector.factors.tolist(), strict=True) if f != 1.0}
-
-
-class Measure(Protocol):
-    """Runs levels of a reference search by a selector; kernels should be warm.
-
-    With `level_by_level` a device launches each level separately.
-    """
-
-    def __call__(self, selector: Selector, levels: int, level_by_level: bool = False) -> Probe: ...
-
-
-def probe(measure: Measure, candidates: Sequence[Strategy]) -> list[Probe]:
-    """Run every strategy and migration on levels of a reference search.
-
-    Beamer's rule decides which levels are bottom-up. If it chooses none, the level with the most
-    frontier edges is bottom-up. `pairs_to_probe` decides which search uses both devices.
-    """
-    pairs = pairs_to_probe(candidates)
-    directions = _directions(measure) if pairs else []
-    if not directions:  # no edges
-        return []
-    schedules = [[down if d == "top-down" else up for d in directions] for down, up in pairs]
-    return [_probe_schedule(measure, schedule) for schedule in schedules]
-
-
-def _probe_schedule(measure: Measure, schedule: Sequence[Strategy]) -> Probe:
-    """Measure a schedule several times.
-
-    The first search also sends the policy to the device. It counts only if it was long.
-    """
-    selector = FixedSelector(*schedule)
-    first = _measure_levels(measure, selector, len(schedule))
-    if first.seconds > _REPEAT_SECONDS:
-        return first
-    best = _measure_levels(measure, selector, len(schedule))
-    for _ in range(_PROBE_REPEATS - 2):
-        best = _least(best, _measure_levels(measure, selector, len(schedule)))
-    return best
-
-
-def _directions(measure: Measure) -> list[Direction]:
-    records = measure(alpha_beta(None, available(False)), _PROBED_LEVELS).recording.records
-    bottom_up = records[:, schema.STRATEGY] == 1
-    if not bottom_up.any() and len(records):
-        bottom_up[records[:, schema.FRONTIER_EDGES].argmax()] = True
-    return ["bottom-up" if up else "top-down" for up in bottom_up]
-
-
-def _measure_levels(measure: Measure, selector: FixedSelector, levels: int) -> Probe:
-    """Measure a search; measure it again level by level if the device does not time levels.
-
-    The gaps between levels differ in a search level by level. So the time outside levels is taken
-    from the first search.
-    """
-    found = measure(selector, levels)
-    seconds = found.recording.records[:, schema.SECONDS]
-    on_device = any(strategy.place for strategy in selector.candidates)
-    if not on_device or not (seconds[1:] == seconds[:-1]).any():
-        return found
-    apart = measure(selector, levels, level_by_level=True).recording
-    beyond = found.seconds - _spent(found.recording)
-    return Probe(apart, _spent(apart) + beyond)
-
-
-def _spent(recording: Recording) -> float:
-    columns = [schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS]
-    return float(recording.records[:, columns].sum())
-
-
-def _least(one: Probe, other: Probe) -> Probe:
-    """Return the minimum times of two runs of a schedule: of each level, and beyond the levels."""
-    if len(one.recording.records) != len(other.recording.records):
-        return one
-    records = one.recording.records.copy()
-    for column in (schema.SECONDS, schema.TRANSFER_SECONDS, schema.SELECT_SECONDS):
-        records[:, column] = np.minimum(records[:, column], other.recording.records[:, column])
-    recording = replace(one.recording, records=records)
-    beyond = min(run.seconds - _spent(run.recording) for run in (one, other))
-    return Probe(recording, _spent(recording) + beyond)

@@ -23,10 +23,7 @@ it (`begins_trial`), in the hope that it is `OPTIMISM` times as fast. If that se
 one, was faster than it would have been without the trial, what was measured counts for all
 remembered ratios. Otherwise nothing is learned from it.
 
-A model of this machine is trusted, and so is any model about places: the remembered ratios are 1 at
-first, so that most of them must say otherwise. Of another model the first ratio counts for all. A
-candidate that was measured at levels of one size has that factor at the other size, too, until it
-is measured there.
+The remembered ratios are 1 at first, so that most of them must say that the model is wrong.
 
 A thing that no search runs any more cannot be measured. After a while its factor returns to the
 first known one, so that a search may measure it again: a busy machine may have made it look slow.
@@ -64,13 +61,10 @@ factors do not change if every second search is slow, as after pauses."""
 BOUND = 32.0
 """Factors stay within 1 / BOUND to BOUND."""
 
-DEAD_BAND = 1.5
-"""Factors within this ratio count as equal: a model is more exact than measurements differ."""
-
-OWN_DEAD_BAND = 4.0
-"""The same for a model that was measured on a machine of this name. Its errors depend on the level,
-and a factor is measured at the levels that ran. Factors of 1.7 and 3 for bottom-up moved levels to
-top-down that took longer."""
+DEAD_BAND = 4.0
+"""Factors within this ratio count as equal. A model's errors depend on the level, and a factor is
+measured at the levels that ran. Factors of 1.7 and 3 for bottom-up moved levels to top-down that
+took longer."""
 
 PLACE_BAND = 1.15
 """A place's factor within this ratio counts as 1."""
@@ -108,9 +102,8 @@ PLACE_PATIENCE = 3
 """Searches before the first one tries a place. Each trial that fails doubles the number."""
 
 PATIENCE = 32
-"""Searches without evidence before a retry: the remembered ratios become the first one. If the
-model is not trusted, the next ratio replaces all of them. A failed retry doubles the number, so
-slow things are tried ever more rarely."""
+"""Searches without evidence before a retry: the remembered ratios become the first one. A failed
+retry doubles the number, so slow things are tried ever more rarely."""
 
 # Columns of the memory, which has a row for each thing, then for each place at SMALL levels and at
 # LARGE ones; the first WINDOW columns are ratios.
@@ -120,7 +113,6 @@ slow things are tried ever more rarely."""
     IDLE,  # searches since the last evidence
     WAIT,  # searches without evidence before a retry, or a place's trial
     TRIAL,  # NONE; RETRIED: as by the first ratio; HOPED: of a place, in a trial
-    TRUSTED,  # whether the ratios are 1 at first
     FIRST,  # the first ratio
     RATIO,  # median of the remembered ratios
     FACTOR,  # of a strategy: without its place's
@@ -131,8 +123,8 @@ slow things are tried ever more rarely."""
     CONSIDERED,  # FACTOR when a new policy was considered last
     EXPECTED,
     MEASURED,
-) = range(WINDOW, WINDOW + 16)
-MEMORY_COLUMNS = WINDOW + 16
+) = range(WINDOW, WINDOW + 15)
+MEMORY_COLUMNS = WINDOW + 15
 
 NONE, RETRIED, HOPED = range(3)
 """Values of TRIAL."""
@@ -371,16 +363,7 @@ def _common(memory, strategies, column):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio, band):
-    """Replace the oldest ratio. Without trust the first ratio and that of a retry replace all.
-
-    A retry has failed if the ratio is beyond the first one by more than `band`.
-    """
-    if row[TRUSTED] == 0.0:
-        if row[KNOWN] == 0.0:
-            row[FIRST] = ratio
-            row[WAIT] = PATIENCE
-        if row[KNOWN] == 0.0 or row[TRIAL] != NONE:
-            row[:WINDOW] = ratio
+    """Replace the oldest ratio. A retry fails if it is beyond the first one by more than `band`."""
     if row[TRIAL] != NONE:
         row[WAIT] = PATIENCE if ratio < band * row[FIRST] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
@@ -421,7 +404,7 @@ def _row_of_place(policy, thing):
 
 
 @kernel(counted=False, inner=True)
-def _learn_places(policy, memory, common, dead_band, total):
+def _learn_places(policy, memory, common, total):
     """Learn the places' factors from strategies that have none of their own.
 
     Fill FACTOR of the places' rows, relative to the common factor. Return the largest change since
@@ -448,7 +431,7 @@ def _learn_places(policy, memory, common, dead_band, total):
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW])
-        relative = min(max(row[RATIO] / common, 1.0 / dead_band), dead_band)
+        relative = min(max(row[RATIO] / common, 1.0 / DEAD_BAND), DEAD_BAND)
         row[FACTOR] = 1.0 if 1.0 / PLACE_BAND < relative < PLACE_BAND else relative
         since = row[FACTOR] / row[CONSIDERED]
         change = max(change, since, 1.0 / since)
@@ -456,28 +439,26 @@ def _learn_places(policy, memory, common, dead_band, total):
 
 
 @kernel(counted=False, inner=True)
-def _find_factors(policy, memory, dead_band, total):
+def _find_factors(policy, memory, total):
     """Fill FACTOR and OWN from RATIO; return KEEP, CONSIDER or REPLACE."""
     strategies, things = _num_strategies(policy), _num_things(policy)
     common = _common(memory, strategies, RATIO)
     common_in_use = _common(memory, strategies, IN_USE)
-    band = dead_band if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
+    band = DEAD_BAND if abs(common_in_use - 1.0) < _ROUNDING else RELEASE
     if 1.0 / band < common < band:
         common = 1.0
     together = common / common_in_use
     since = common / _common(memory, strategies, CONSIDERED)
     change = 1.0
     for thing in range(things):
-        row, source = memory[thing], memory[thing]
-        if row[KNOWN] == 0.0 and row[TRUSTED] == 0.0 and thing < strategies:
-            source = memory[(thing + strategies // 2) % strategies]  # levels of the other size
-        far = abs(math.log(source[RATIO] / common))
-        limit = RELEASE if row[OWN] != 0.0 else dead_band
-        row[OWN] = 1.0 if source[KNOWN] != 0.0 and far > math.log(limit) else 0.0
-        row[FACTOR] = source[RATIO] if row[OWN] != 0.0 else common
+        row = memory[thing]
+        far = abs(math.log(row[RATIO] / common))
+        limit = RELEASE if row[OWN] != 0.0 else DEAD_BAND
+        row[OWN] = 1.0 if row[KNOWN] != 0.0 and far > math.log(limit) else 0.0
+        row[FACTOR] = row[RATIO] if row[OWN] != 0.0 else common
         relative = row[FACTOR] / row[CONSIDERED] / since
         change = max(change, relative, 1.0 / relative)
-    changed = _learn_places(policy, memory, common, dead_band, total) > PLACE_HYSTERESIS
+    changed = _learn_places(policy, memory, common, total) > PLACE_HYSTERESIS
     if max(together, 1.0 / together) > COMMON_HYSTERESIS:
         return REPLACE
     return CONSIDER if changed or change > HYSTERESIS else KEEP
@@ -522,15 +503,14 @@ def fail_trial(policy: Policy, memory: npt.NDArray[np.float64]) -> None:
             _fail_trial.py_func(row)
 
 
-def new_memory(policy: Policy, is_own: bool) -> npt.NDArray[np.float64]:
+def new_memory(policy: Policy) -> npt.NDArray[np.float64]:
     """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
     things = _num_things.py_func(policy)
     memory = np.zeros((things + 2 * policy.migrations.shape[1], MEMORY_COLUMNS))
     memory[:, (RATIO, FACTOR, IN_USE, USED, CONSIDERED)] = 1.0
-    trusted = memory[0 if is_own else things :]
-    trusted[:, :WINDOW] = 1.0
-    trusted[:, (TRUSTED, FIRST)] = 1.0
-    trusted[:, WAIT] = PATIENCE
+    memory[:, :WINDOW] = 1.0
+    memory[:, FIRST] = 1.0
+    memory[:things, WAIT] = PATIENCE
     memory[things:, WAIT] = PLACE_PATIENCE
     return memory
 
@@ -560,14 +540,13 @@ def _of_places(policy: Policy, values: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 
 @kernel(counted=False)
-def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
+def learn(policy, num_vertices, records, seconds, overhead, memory):
     """Learn from one search's times; return KEEP, TRY, CONSIDER or REPLACE.
 
     `policy` is uncorrected; the search itself may have used another one. STRATEGY of `records`,
     float64 (levels, record_width), numbers this policy's candidates. `seconds` are of the whole
     search. Updated are `overhead`, float64 (places,), the least seconds beyond the levels of
     searches that stayed at each place, inf at first, and `memory` (`new_memory`), FACTOR included.
-    Factors within `dead_band` count as equal.
     """
     total = add_up(policy, num_vertices, records, memory)
     if total <= 0.0:
@@ -579,11 +558,11 @@ def learn(policy, num_vertices, records, seconds, overhead, memory, dead_band):
         share = max(measured, expected * row[USED]) / total
         least = EVIDENCE_SHARE if row[KNOWN] != 0.0 else FIRST_SHARE
         if expected > 0.0 and share >= least:
-            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), dead_band)
+            _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), DEAD_BAND)
         else:
             _wait(row)
         row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
-    outcome = _find_factors(policy, memory, dead_band, total)
+    outcome = _find_factors(policy, memory, total)
     if outcome == KEEP and _may_try(policy, memory):
         return TRY
     return outcome

@@ -86,9 +86,6 @@ class ModelSelector(Selector):
     ----------
     predictors : tuple of two sequences of Linear
         Formulas of the candidates at SMALL and at LARGE levels.
-    is_own : bool
-        Whether the model was measured on a machine of this name. Then corrections need clearer
-        errors.
     """
 
     model: SpeedModel
@@ -101,10 +98,8 @@ class ModelSelector(Selector):
         model: SpeedModel,
         candidates: Sequence[Strategy],
         predictors: tuple[Sequence[Linear], Sequence[Linear]],
-        is_own: bool = False,
     ) -> None:
         self.model = model
-        self.is_own = is_own
         self.rules = _RULES[name]
         self.factors = np.ones(2 * len(candidates) + len(migration_names(candidates)))
         self._graph: tuple[int, int, npt.NDArray[np.float64]] | None = None
@@ -282,9 +277,7 @@ def _pairs(candidates: Sequence[Strategy]) -> list[tuple[int, int]]:
     ]
 
 
-def model_selector(
-    name: str, model: SpeedModel, candidates: Sequence[Strategy], is_own: bool = False
-) -> ModelSelector:
+def model_selector(name: str, model: SpeedModel, candidates: Sequence[Strategy]) -> ModelSelector:
     """Make a selector that chooses by a model: "auto", "learned" or "thresholds"."""
     missing = model.lacking(candidates)
     if missing:
@@ -300,7 +293,7 @@ def model_selector(
     small, large = (
         [model.predictor(s.name, size) for s in candidates] for size in (schema.SMALL, schema.LARGE)
     )
-    return ModelSelector(name, model, candidates, (small, large), is_own)
+    return ModelSelector(name, model, candidates, (small, large))
 
 
 class ZhangSelector(Selector):

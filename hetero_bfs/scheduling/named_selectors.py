@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hetero_bfs.devices.machine import DeviceInfo, cpu_slug, device_slug, machine_slug
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.first_model import first_model
-from hetero_bfs.scheduling.model_files import find_model, similar_model
+from hetero_bfs.scheduling.model_files import find_model
 from hetero_bfs.scheduling.model_selectors import model_selector, zhang_selector
 from hetero_bfs.scheduling.selectors import (
     DirectionSelector,
@@ -89,32 +89,25 @@ def _model_selector(
 ) -> tuple[Selector, list[str]]:
     notes = []
     known: SpeedModel | None = None
-    is_own = True
     for number, device in enumerate(devices, 1):
         model = model_of(device)
-        if model is None and wanted == "zhang":
-            raise ModelError(
-                f"selector zhang takes speeds that were measured on this machine "
-                f"({machine_slug(device)}), and there is no speed model of it; train first: "
-                f"`{TRAIN_COMMAND}`"
-            )
         if model is None:
-            model, is_first = first_model(device, measures), True
-            if model is None:
-                model, is_first, is_own = similar_model(device), False, False
-            if model is None:
-                notes.append(
-                    f"no speed model is installed; train one with `{TRAIN_COMMAND} --quick`"
+            machine = f"machine ({machine_slug(device)})"
+            if wanted == "zhang":
+                raise ModelError(
+                    f"selector zhang takes speeds that were measured on this {machine}, and there "
+                    f"is no speed model of it; train first: `{TRAIN_COMMAND}`"
                 )
-                return alpha_beta(devices[0], candidates), notes
-            begin = "a short measurement" if is_first else f"the model of {model.name}"
+            model = first_model(device, measures)
+            begins = "Beamer's rule" if model is None else "a short measurement and correct it"
             notes.append(
-                f"no speed model for this machine ({machine_slug(device)}); searches begin with "
-                f"{begin} and correct it; train one with `{TRAIN_COMMAND} --quick` (a minute or "
-                "two)"
+                f"no speed model for this {machine}; searches begin with {begins}; train one with "
+                f"`{TRAIN_COMMAND} --quick` (a minute or two)"
             )
+            if model is None:
+                return alpha_beta(devices[0], candidates), notes
         known = model if known is None else known.beside(model, number)
     assert known is not None
     if wanted == "zhang":
         return zhang_selector(known, candidates), notes
-    return model_selector(wanted, known, candidates, is_own), notes
+    return model_selector(wanted, known, candidates), notes

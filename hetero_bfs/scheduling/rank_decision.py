@@ -28,6 +28,7 @@ import numpy.typing as npt
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import dot, fill_columns, size_of_level
+from hetero_bfs.scheduling.first_model import first_model
 from hetero_bfs.scheduling.model_files import similar_model
 from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.named_selectors import model_of
@@ -312,13 +313,13 @@ class RankDecision:
 
 
 def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
-    """Return the learned weights from the model of this machine, or of the most similar machine.
+    """Return the learned weights by a model of this machine, else of the most similar one.
 
     The shape is (2, columns): those of SMALL levels, then of LARGE ones.
     Average speeds would count all unvisited edges in a pull, even where each vertex finds a parent
     at once.
     """
-    model = model_of(device) or similar_model(device)
+    model = model_of(device) or first_model(device, measures=False) or similar_model(device)
     candidates = available(device is not None)
     if model is None:
         return np.zeros((2, _NUM_COLUMNS))

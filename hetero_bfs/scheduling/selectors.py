@@ -52,7 +52,7 @@ class Selector:
     """
 
     model: SpeedModel | None = None
-    """The speed model that predicts, of this machine or of a similar one; None without one."""
+    """The speed model that predicts; None without one."""
 
     def __init__(self, name: str, candidates: Sequence[Strategy], policy: Policy) -> None:
         self.name = name

@@ -119,17 +119,6 @@ def test_models_choose_among_six(place, trained, selector):
         assert "XC" not in used
 
 
-def test_a_wrong_model_of_it_is_corrected(foreign, one_thread):
-    """So it was probed before the first search: no search would have run it."""
-
-    def spoil(data):
-        data["learned"]["XC"]["constant"] = 1e3
-
-    foreign(spoil)
-    with Engine(nasty("Kronecker 12"), "learned", device="cpu") as engine:
-        assert engine.corrections["XC"] < 1
-
-
 def test_it_is_measured_and_fitted_in_training():
     about = named_graph("kronecker9")
     with Engine(build_search_graph(about.make()), "fixed:TC", device="cpu") as engine:

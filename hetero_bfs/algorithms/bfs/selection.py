@@ -1,6 +1,6 @@
 """The selector of an engine's searches: made for its devices and graph, corrected by searches.
 
-It runs the searches that scheduling/ asks for: a reference search, probes, and those that warm up.
+It runs the searches that scheduling/ asks for: a reference search, and those that warm up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hetero_bfs.algorithms.bfs.search import Search, restored_parents
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.correction import Correction, Measure, Probe, probe, warm_up_schedules
+from hetero_bfs.scheduling.correction import Correction, warm_up_schedules
 from hetero_bfs.scheduling.model_selectors import ModelSelector
 from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.selectors import FixedSelector, Selector, alpha_beta
@@ -66,18 +66,6 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
         restored_parents(search, (int(graph.relabelling.old_of_new[source]),))
 
 
-def measure_on(platform: Platform, source: int) -> Measure:
-    def measure(selector: Selector, levels: int, level_by_level: bool = False) -> Probe:
-        search = Search(platform, source, selector, level_by_level=level_by_level)
-        search.run(levels)
-        if search.began_again:
-            search = Search(platform, source, selector, level_by_level=level_by_level)
-            search.run(levels)
-        return Probe(search.recording(), search.seconds)
-
-    return measure
-
-
 class Selection:
     """The selector in use on a platform. Kernels cannot run before `get_ready`.
 
@@ -95,7 +83,6 @@ class Selection:
         self._notes = notes
         self._is_ready = False
         self._corrects = False
-        self._probes: list[Probe] | None = None
         self._known: dict[str, Correction] = {}
         self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
 
@@ -147,14 +134,10 @@ class Selection:
         return len(self._reference_states)
 
     @cached_property
-    def _reference_source(self) -> int:
-        return reference_source(self.platform)
-
-    @cached_property
     def _reference_states(self) -> npt.NDArray[np.float64]:
         if self.platform.graph.num_searched == 0:
             return np.empty((0, schema.RECORD_STATE))
-        return reference_states(self.platform, self._reference_source)
+        return reference_states(self.platform, reference_source(self.platform))
 
     def _bind(self) -> None:
         if not (self._is_ready and isinstance(self.selector, ModelSelector)):
@@ -174,20 +157,8 @@ class Selection:
             return
         known = self._known.get(base.name)
         if known is None or not known.is_of(base):
-            known = self._known[base.name] = Correction(base, self._probe(base))
+            known = self._known[base.name] = Correction(base)
         self.learns, self.selector = known, known.selector
-
-    def _probe(self, base: ModelSelector) -> list[Probe]:
-        """Return the probes, which run once; none for a model of this machine.
-
-        Probes run strategies at levels where searches do not, and its errors depend on the level.
-        """
-        if base.is_own or self.platform.graph.num_searched == 0:
-            return []
-        if self._probes is None:
-            measure = measure_on(self.platform, self._reference_source)
-            self._probes = probe(measure, self.candidates)
-        return self._probes
 
     def of_next(self, is_learned_from: bool) -> Selector:
         """Return the selector of the next search; only one that is learned from tries a place."""

@@ -1,4 +1,4 @@
-"""Correction within an engine: before its first search and after each."""
+"""Correction within an engine: after each search."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from made_models import model_json
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.platform import Platform
 from hetero_bfs.algorithms.bfs.search import Search
-from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.correction import Probe, _measure_levels, factors_of
+from hetero_bfs.scheduling.correction import factors_of
 from hetero_bfs.scheduling.correction_kernels import BOUND
 from hetero_bfs.scheduling.model_files import read_model
-from hetero_bfs.scheduling.model_selectors import migration_names, model_selector
-from hetero_bfs.scheduling.selectors import FixedSelector, Recording
-from hetero_bfs.scheduling.strategies import STRATEGIES, available
+from hetero_bfs.scheduling.model_selectors import model_selector
+from hetero_bfs.scheduling.strategies import available
 
 # In an engine, on the host alone: a model that expects a quarter of an hour of everything.
 
@@ -28,20 +26,24 @@ def seconds_for_all(data) -> None:
 
 
 @pytest.fixture
-def slow_model(foreign, one_thread):
-    foreign(seconds_for_all)
+def slow_model(trained, one_thread):
+    trained(None, seconds_for_all)
 
 
 KRONECKER = hb.KroneckerEdges(8)
 
 
+def search_some(engine, count=8):
+    for key in np.flatnonzero(engine.graph.input_degree)[:count].tolist():
+        engine.bfs(key)
+
+
 @pytest.mark.usefixtures("slow_model")
-def test_an_engine_corrects_before_its_first_search_and_after():
+def test_an_engine_corrects_after_its_searches():
     with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
-        strategies = ("TC (small levels)", "BC (small levels)", "TC", "BC")
-        assert engine.corrections == dict.fromkeys(
-            (*strategies, *migration_names(available(False))), 1 / BOUND
-        )
+        assert engine.corrections == {}
+        search_some(engine)
+        assert engine.corrections["TC"] == 1 / BOUND
         result = engine.bfs(int(np.flatnonzero(engine.graph.input_degree)[0]))
         first = result.traces[0]
         assert first.predicted_seconds["TC"] == pytest.approx(2000 / BOUND)
@@ -49,19 +51,6 @@ def test_an_engine_corrects_before_its_first_search_and_after():
         engine.set_selector("alpha-beta")
         assert engine.corrections == {}
         engine.set_selector("learned")
-        assert engine.corrections["TC"] == 1 / BOUND
-
-
-@pytest.mark.usefixtures("one_thread")
-def test_a_model_of_this_machine_is_corrected_by_searches_alone(trained, monkeypatch):
-    trained(None, seconds_for_all)
-    monkeypatch.setattr(
-        "hetero_bfs.algorithms.bfs.selection.probe", lambda *arguments: pytest.fail("probed")
-    )
-    with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
-        assert engine.corrections == {}
-        for key in np.flatnonzero(engine.graph.input_degree)[:8].tolist():
-            engine.bfs(key)
         assert engine.corrections["TC"] == 1 / BOUND
 
 
@@ -85,13 +74,12 @@ def test_the_papers_model_is_taken_as_it_is_where_it_is_asked_for(trained):
 
 
 @pytest.mark.usefixtures("slow_model")
-def test_what_was_learned_outlives_another_selector(monkeypatch):
-    """Selectors are compared in turn; each goes on where it was, without being probed again."""
+def test_what_was_learned_outlives_another_selector():
+    """Selectors are compared in turn; each goes on where it was."""
     with hb.Engine(KRONECKER, selector="learned", device="cpu") as engine:
-        monkeypatch.setattr(
-            "hetero_bfs.algorithms.bfs.selection.probe", lambda *arguments: pytest.fail("again")
-        )
+        search_some(engine)
         corrected = engine.selector
+        assert engine.corrections
         for _ in range(3):
             engine.set_selector("fixed:TC")
             engine.set_selector("learned")
@@ -109,29 +97,11 @@ def test_what_was_learned_outlives_another_selector(monkeypatch):
 @pytest.mark.usefixtures("slow_model")
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("edges", [[(0, 1)], [(0, 1), (2, 1), (3, 1)], [], [(0, 0)]])
-def test_the_smallest_graphs_are_probed_too(edges, directed):
+def test_the_smallest_graphs_have_a_model_too(edges, directed):
     src, dst = np.array(edges, np.uint32).reshape(-1, 2).T
     graph = hb.CSRGraph.from_edges(src, dst, num_vertices=5, directed=directed)
     with hb.Engine(graph, selector="learned", device="cpu") as engine:
         assert engine.bfs(0).parent[0] == 0
-
-
-def test_a_probe_led_level_by_level_has_the_overhead_of_one_that_was_not():
-    """Without a clock on the device, levels run one by one; the time between does not count."""
-
-    def measure(selector, levels, level_by_level=False):
-        assert levels == 3
-        records = np.zeros((3, schema.record_width(1)))
-        records[:, schema.SECONDS] = (1.0, 2.0, 3.0) if level_by_level else (1.5, 1.5, 1.5)
-        records[:, schema.TRANSFER_SECONDS] = (0.25, 0.0, 0.0)
-        seconds = 100.0 if level_by_level else 4.5 + 0.25 + 0.125
-        return Probe(Recording(records, selector, 1, 1, 1), seconds)
-
-    found = _measure_levels(measure, FixedSelector(STRATEGIES["TG"]), 3)
-    assert found.recording.records[:, schema.SECONDS].tolist() == [1.0, 2.0, 3.0]
-    assert found.seconds == pytest.approx(6.0 + 0.25 + 0.125)
-    on_host = _measure_levels(measure, FixedSelector(STRATEGIES["TC"]), 3)  # tiny levels share one
-    assert on_host.recording.records[:, schema.SECONDS].tolist() == [1.5, 1.5, 1.5]
 
 
 @pytest.mark.usefixtures("one_thread")
