@@ -116,7 +116,7 @@ def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Networ
     edges = KroneckerEdges(scale)
 
     def run(communicator: SimulatedCommunicator) -> Measured:
-        share = KroneckerShare(edges, communicator.rank, ranks)
+        share = KroneckerShare(**vars(edges), rank=communicator.rank, ranks=ranks)
         graph = construct(communicator, share, edges.num_input_edges)
         degrees = communicator.collect(graph.input_degree)
         keys = search_keys(

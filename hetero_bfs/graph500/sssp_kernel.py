@@ -22,25 +22,18 @@ from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph500.kernel import Kernel, RankKernel, RanksReport, RankStep
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures, means_by_strategy
+from hetero_bfs.graph500.kernel import Kernel, RankKernel
+from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare
-from hetero_bfs.ranks.rank_run import slowest
+from hetero_bfs.ranks.rank_run import RANK_COLUMNS, of_all_ranks, slowest
+from hetero_bfs.scheduling.trace import Columns, format_table
 from hetero_bfs.support import memory
 
 _HELD_BYTES_PER_VERTEX = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
 _USABLE_SHARE = 0.5  # share of the free memory for a group of searches to validate
-
-
-@dataclass(frozen=True)
-class PathFigures(SearchFigures):
-    """Figures of a search; `traces` has windows."""
-
-    used_device: bool
-    edges_scanned: int
 
 
 class SSSPKernel(Kernel):
@@ -93,77 +86,14 @@ class SSSPKernel(Kernel):
     def found(self, result: ShortestPaths) -> tuple[Any, ...]:
         return result.distance, result.parent
 
-    def figures(self, result: ShortestPaths) -> tuple[PathFigures, float, int]:
+    def figures(self, result: ShortestPaths) -> tuple[SearchFigures, float, int]:
         graph, reached = self.searches.graph, np.isfinite(result.distance)
         ends = int(graph.input_degree.sum(where=reached, dtype=np.int64))
-        figures = PathFigures(
-            result.source,
-            result.seconds,
-            result.restore_seconds,
-            ends if result.directed else ends // 2,
-            result.traces,
-            result.used_device,
-            result.edges_scanned,
+        nedge = ends if result.directed else ends // 2
+        search = SearchFigures(
+            result.source, result.seconds, result.restore_seconds, nedge, result.traces
         )
-        furthest = float(result.distance[reached].max())
-        return figures, furthest, int(np.count_nonzero(reached))
-
-
-@dataclass(kw_only=True)
-class SSSPReport(Graph500Report):
-    kernel = "sssp"
-    steps = "windows"
-
-    weights: str
-    """Type of the weights."""
-    sort_seconds: float
-    """Part of the construction: sorting lists by weight."""
-
-    def device_searches(self) -> int:
-        return sum(record.result.used_device for record in self.sources)
-
-    def own_figures(self) -> dict[str, Any]:
-        return {
-            "weights": self.weights,
-            "sort_time_seconds": self.sort_seconds,
-            "device_searches": self.device_searches(),
-        }
-
-    def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        return {
-            "largest_distance": record.furthest,
-            "windows": len(record.result.traces),
-            "edges_scanned": record.result.edges_scanned,
-            "used_device": record.result.used_device,
-        }
-
-    def machine_lines(self) -> list[str]:
-        on_device = self.device_searches()
-        return [
-            f"places: {len(self.sources) - on_device} searches on the CPU, {on_device} on the "
-            "device, chosen by predicted and measured seconds",
-            f"weights: {self.weights}",
-            "timed: from the key to distances and parents, both complete in the host's memory",
-            f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
-        ]
-
-    def schedule(self) -> str:
-        means = means_by_strategy(
-            self.sources, lambda window: (window.vertices, window.edges_scanned, window.seconds)
-        )
-        lines = ["strategy       windows     vertices        edges        ms  means of a search"]
-        for strategy, (windows, vertices, edges, seconds) in means.items():
-            lines.append(
-                f"{strategy:<13} {windows:>8.1f} {vertices:>12.0f} {edges:>12.0f} "
-                f"{1e3 * seconds:>9.3f}"
-            )
-        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
-        rest -= sum(seconds for *_, seconds in means.values())
-        lines.append(f"{'parents, rest':<48}{1e3 * rest:>10.3f}")
-        return "\n".join(lines)
-
-    def details(self, record: KeyRecord) -> str:
-        return format_windows(record.result.traces)
+        return search, float(result.distance[reached].max()), int(np.count_nonzero(reached))
 
 
 class RankSSSP(RankKernel):
@@ -197,27 +127,12 @@ class RankSSSP(RankKernel):
         furthest = np.array([result.distance.max(where=reached, initial=0.0)])
         self.communicator.reduce_to_all(furthest, "max")
         count, nedge = self._search.count(reached)
-        windows = self._windows(result)
+        windows = of_all_ranks(self.communicator, result.windows, "edges_scanned", "vertices")
         search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
         return search, float(furthest[0]), count
 
-    def _windows(self, result: RankPaths) -> list[WindowOfAllRanks]:
-        rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
-        return [
-            WindowOfAllRanks(
-                window=number,
-                start=window.start,
-                strategy=window.strategy,
-                rounds=window.rounds,
-                vertices=vertices,
-                edges=edges,
-                **fields,
-            )
-            for number, (window, (vertices, edges), fields) in enumerate(rows)
-        ]
-
-    def make_report(self, **shared: Any) -> RanksReport:
-        return RankSSSPReport(
+    def make_report(self, **shared: Any) -> Graph500Report:
+        return SSSPReport(
             upload_seconds=0.0,
             compile_seconds=self.open_seconds - self.construction_seconds,
             weights=str(self._search.weight_dtype),
@@ -226,85 +141,77 @@ class RankSSSP(RankKernel):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WindowOfAllRanks(RankStep):
-    """A window of a search; see `RankStep`.
-
-    `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged
-    distances in `rounds` rounds. `vertices` relaxed or scanned `edges`.
-    """
-
-    window: int
-    start: float
-    strategy: str
-    rounds: int
-    vertices: int
-    edges: int
-
-
 @dataclass(kw_only=True)
-class RankSSSPReport(RanksReport):
+class SSSPReport(Graph500Report):
     kernel = "sssp"
     steps = "windows"
 
     weights: str
     """Type of the weights."""
     sort_seconds: float
-    """Part of the construction: sorting neighbour lists by weight, on the slowest rank."""
+    """Part of the construction: sorting lists by weight, on ranks by the slowest one."""
+
+    def device_searches(self) -> int:
+        return sum(record.result.used_device for record in self.sources)
 
     def own_figures(self) -> dict[str, Any]:
-        own = {"weights": self.weights, "sort_time_seconds": self.sort_seconds}
-        return super().own_figures() | own
+        return {
+            "weights": self.weights,
+            "sort_time_seconds": self.sort_seconds,
+            "device_searches": self.device_searches(),
+        }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        traces = record.result.traces
-        own = {
+        windows = record.result.traces
+        return {
             "largest_distance": record.furthest,
-            "windows": len(traces),
-            "rounds": sum(trace.rounds for trace in traces),
-            "edges_scanned": sum(trace.edges for trace in traces),
+            "windows": len(windows),
+            "rounds": sum(window.rounds for window in windows),
+            "edges_scanned": record.result.edges_scanned,
+            "used_device": record.result.used_device,
         }
-        return own | super().figures_of(record)
 
     def machine_lines(self) -> list[str]:
-        return [
-            *super().machine_lines(),
+        lines = [
             f"weights: {self.weights}",
-            "timed: from the key to distances and parents, complete on all ranks",
+            "timed: from the key to distances and parents, both complete "
+            + ("in the host's memory" if self.ranks is None else "on all ranks"),
             f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
+        ]
+        if self.ranks is not None:
+            return lines
+        on_device = self.device_searches()
+        return [
+            f"places: {len(self.sources) - on_device} searches on the CPU, {on_device} on the "
+            "device, chosen by predicted and measured seconds",
+            *lines,
         ]
 
     def schedule(self) -> str:
-        means = means_by_strategy(
-            self.sources,
-            lambda w: (
-                w.rounds, w.vertices, w.edges, w.seconds, w.exchange_seconds, w.bytes_sent,
-            ),
-        )  # fmt: skip
-        lines = [
-            "strategy windows  rounds   vertices       edges        ms  exch ms  bytes sent"
-            "  means of a search"
-        ]
-        for strategy, mean in means.items():
-            windows, rounds, vertices, edges, seconds, exchange, sent = mean
-            lines.append(
-                f"{strategy:<8} {windows:>7.1f} {rounds:>7.1f} {vertices:>10.0f} {edges:>11.0f} "
-                f"{1e3 * seconds:>9.3f} {1e3 * exchange:>8.3f} {sent:>11.0f}"
-            )
-        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
-        rest -= sum(mean[4] + mean[5] for mean in means.values())
-        lines.append(f"{'parents, rest':<47}{1e3 * rest:>10.3f}")
-        return "\n".join(lines)
+        count = len(self.sources)
+        by_strategy: dict[str, list[Any]] = {}
+        for record in self.sources:
+            for window in record.result.traces:
+                by_strategy.setdefault(window.strategy, []).append(window)
+        groups = [Group(name, windows, count) for name, windows in by_strategy.items()]
+        exchanges: Columns = {
+            "exch ms": (".3f", mean_of("exchange_seconds", unit=1e3)),
+            "bytes sent": (".0f", mean_of("bytes_sent")),
+        }
+        columns: Columns = {
+            "strategy": ("<", lambda group: group.name),
+            "windows": (".1f", lambda group: len(group.steps) / count),
+            "rounds": (".1f", mean_of("rounds")),
+            "vertices": (".0f", mean_of("vertices")),
+            "edges": (".0f", mean_of("edges_scanned")),
+            "ms": (".3f", mean_of("seconds", unit=1e3)),
+            **({} if self.ranks is None else exchanges),
+        }
+        times = ["seconds", *([] if self.ranks is None else ["exchange_seconds"])]
+        rest = sum(record.result.seconds for record in self.sources) / count
+        rest -= sum(map(mean_of(*times), groups))
+        table = format_table(columns, groups)
+        return f"means of a search\n{table}\nparents, rest: {1e3 * rest:.3f} ms"
 
     def details(self, record: KeyRecord) -> str:
-        lines = [
-            "window    starts at strategy  rounds   vertices       edges        ms  exch ms"
-            "  bytes sent  imbalance"
-        ]
-        lines += [
-            f"{w.window:>6} {w.start:>12.6g} {w.strategy:<8} {w.rounds:>7} {w.vertices:>10} "
-            f"{w.edges:>11} {1e3 * w.seconds:>9.3f} {1e3 * w.exchange_seconds:>8.3f} "
-            f"{w.bytes_sent:>11} {w.imbalance:>10.2f}"
-            for w in record.result.traces
-        ]
-        return "\n".join(lines)
+        return format_windows(record.result.traces, {} if self.ranks is None else RANK_COLUMNS)

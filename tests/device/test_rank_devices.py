@@ -71,10 +71,10 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
     edges = nasty(name)
     sources = [*sources_of(edges, 1)][:3]
     found = search_on_devices(opencl_device, edges, [*sources, sources[0]], ranks, selector)
-    on_device = [level.on_device for result in found[0] for level in result.levels]
+    on_device = [level.on_devices for result in found[0] for level in result.levels]
     if selector != "auto" and name == "Kronecker 10":
         assert any(on_device)
-        assert not any(level.on_device for result in found[2] for level in result.levels)
+        assert not any(level.on_devices for result in found[2] for level in result.levels)
 
 
 @pytest.mark.sampled(2)
@@ -200,7 +200,7 @@ def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
     by_rank = run_ranks(2, run)
     for first, second in by_rank:
         for result, begins_here in ((first, False), (second, floor == 0.0)):
-            on_device = [level.on_device for level in result.levels]
+            on_device = [level.on_devices for level in result.levels]
             assert on_device == sorted(on_device)
             assert on_device[0] == begins_here
             assert on_device[-1]

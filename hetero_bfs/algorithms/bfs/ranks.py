@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,25 +37,30 @@ from hetero_bfs.scheduling.strategies import DIRECTIONS, DeviceKind, Direction, 
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 
 
-@dataclass(frozen=True)
-class RankLevel:
-    """A level as one rank ran it.
+class RankLevel(NamedTuple):
+    """A level as one rank ran it, or all ranks (`of_all_ranks`).
 
-    `seconds` are the rank's own work, `exchange_seconds` exchanges and the reduction, including
-    waits for other ranks. The frontier is the rank's own, before the level. `push_seconds` and
-    `pull_seconds` are predicted for the slowest rank, including exchanges. `on_device`: whether the
-    rank ran the level on its OpenCL device.
+    The frontier is that before the level, on one rank the rank's own. `on_devices` ranks ran the
+    level on their OpenCL device. `push_seconds` and `pull_seconds` are predicted for the slowest
+    rank, including exchanges. `seconds` are own work, `exchange_seconds` exchanges and the
+    reduction, including waits for other ranks.
     """
 
+    level: int
     direction: Direction
-    seconds: float
-    exchange_seconds: float
-    bytes_sent: int
     frontier_vertices: int
     frontier_edges: int
     push_seconds: float
     pull_seconds: float
-    on_device: bool
+    on_devices: int
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    mean_seconds: float = 0.0
+    imbalance: float = 1.0
+
+    def row(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
@@ -147,7 +153,7 @@ def _level_traces(
         unvisited, left = unvisited - vertices[number], left - leaving[number]
         if number:
             growth = leaving[number] / max(leaving[number - 1], 1)
-        kind: DeviceKind = "device" if level.on_device else "cpu"
+        kind: DeviceKind = "device" if level.on_devices else "cpu"
         push, pull = (plain(direction, kind).name for direction in DIRECTIONS)
         is_push = level.direction == "top-down"
         features = LevelFeatures(
@@ -303,13 +309,14 @@ class DistributedSearch(RankRun[RankExecutor]):
             now = time.perf_counter()
             levels.append(
                 RankLevel(
+                    len(levels),
                     direction,
-                    moving + seconds,
-                    now - began - moving - seconds,
-                    exchange.bytes_sent - sent,
                     *before,
                     *predicted,
                     on_device,
+                    moving + seconds,
+                    now - began - moving - seconds,
+                    exchange.bytes_sent - sent,
                 )
             )
             began = now

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,24 +35,27 @@ _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""
 
 
-@dataclass(frozen=True)
-class RankWindow:
-    """A window on one rank.
+class RankWindow(NamedTuple):
+    """A window on one rank, or on all ranks (`of_all_ranks`); the first fields are `WindowTrace`'s.
 
-    `start` is the smallest distance in it, `strategy` is "prefix", "full" or "pull", and `rounds`
-    counts exchanges of distances. `seconds` are those of the rank's own work; `exchange_seconds`
-    include waiting for other ranks. `bytes_sent` counts bytes to other ranks. `vertices` are own
-    vertices that relaxed or scanned edges, and `edges` these edges.
+    `strategy` is "prefix", "full" or "pull", and `rounds` counts exchanges of distances. `vertices`
+    are own vertices that relaxed or scanned edges, and `edges_scanned` these edges. `seconds` are
+    own work, `exchange_seconds` include waiting for other ranks.
     """
 
     start: float
     strategy: str
+    vertices: int
+    edges_scanned: int
     rounds: int
     seconds: float
     exchange_seconds: float
     bytes_sent: int
-    vertices: int
-    edges: int
+    mean_seconds: float = 0.0
+    imbalance: float = 1.0
+
+    def row(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 @dataclass(eq=False)
@@ -182,7 +185,7 @@ class RankPathSearch(RankRun[RankPathHost]):
     ) -> RankWindow:
         sent, self._bytes_sent = self._bytes_sent, 0
         times = clock.work_seconds, clock.exchange_seconds
-        return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
+        return RankWindow(start, name, int(vertices), int(edges), rounds, *times, sent)
 
     def _end_of(self, start: float, width: float) -> Any:
         dtype = self.host.dtype

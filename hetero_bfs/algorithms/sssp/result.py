@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.scheduling.trace import Traced
+from hetero_bfs.scheduling.trace import Columns, Traced, format_table
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
@@ -195,15 +197,18 @@ class PathReport(Report[ShortestPaths]):
         return format_windows(self.result.traces)
 
 
-def format_windows(traces: list[WindowTrace]) -> str:
-    """Return a table of the steps of a search, for a terminal of 100 columns."""
-    lines = [
-        f"{'window':>6} {'starts at':>12} {'strategy':<14} {'vertices':>10} {'edges':>12} "
-        f"{'rounds':>6} {'ms':>9}"
-    ]
-    for number, trace in enumerate(traces):
-        lines.append(
-            f"{number:>6} {trace.start:>12.6g} {trace.strategy:<14} {trace.vertices:>10} "
-            f"{trace.edges_scanned:>12} {trace.rounds:>6} {1e3 * trace.seconds:>9.3f}"
-        )
-    return "\n".join(lines)
+_WINDOWS: Columns = {
+    "starts at": (".6g", lambda window: window.start),
+    "strategy": ("<", lambda window: window.strategy),
+    "vertices": ("d", lambda window: window.vertices),
+    "edges": ("d", lambda window: window.edges_scanned),
+    "rounds": ("d", lambda window: window.rounds),
+    "ms": (".3f", lambda window: 1e3 * window.seconds),
+}
+
+
+def format_windows(traces: Iterable[Any], more: Columns = MappingProxyType({})) -> str:
+    """Return a table of windows, with `more` columns at the end."""
+    numbers = itertools.count()
+    number: Columns = {"window": ("d", lambda _: next(numbers))}
+    return format_table({**number, **_WINDOWS, **more}, traces)
