@@ -16,15 +16,11 @@ from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult, open_
 from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel, RankKernel
 from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.ranks.rank_run import RANK_COLUMNS, of_all_ranks
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
@@ -191,18 +187,8 @@ def _edge_array(report: EngineBFSReport) -> str:
 class RankBFS(RankKernel):
     held_bytes_per_vertex = 8  # parents, of both numberings
     shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
+    validator = RankValidator
     _search: DistributedSearch
-
-    @staticmethod
-    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        graph = construct(communicator, edges, edges.num_input_edges)
-        search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
-        try:
-            result = search.search(Query((0,)))
-            if validate:
-                RankValidator(communicator, edges, None).validate(0, result.parent)
-        finally:
-            search.close()
 
     def open(self, options: EngineOptions, threads: int) -> None:
         self._selector = str(options.selector)
@@ -212,9 +198,6 @@ class RankBFS(RankKernel):
 
     def search(self, keys: list[int]) -> list[RankResult]:
         return self._search.search_in_a_row([Query((key,)) for key in keys])
-
-    def open_validator(self, share: FileShare) -> RankValidator:
-        return RankValidator(self.communicator, share.edges, share.input_degree)
 
     def found(self, result: RankResult) -> tuple[Any, ...]:
         return (result.parent,)

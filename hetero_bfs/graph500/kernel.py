@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph
 from hetero_bfs.ranks.rank_run import RankRun, slowest
 
@@ -156,6 +159,22 @@ class RankKernel(Kernel):
     shared_bytes_per_vertex: ClassVar[int]
     """Bytes that the ranks of a host share, for each vertex of the graph."""
 
+    validator: ClassVar[type[Any]]
+    """A `HostTree` that makes the five checks of a search."""
+
+    @classmethod
+    def compile(
+        cls, communicator: Communicator, edges: EdgeList, threads: int, validate: bool
+    ) -> None:
+        """Build a graph, search from vertex 0 and perhaps validate, so that all loops compile."""
+        share = FileShare(edges, edges.num_input_edges, None)
+        graph = construct(communicator, edges, share.num_input_edges)
+        options = EngineOptions(selector="fixed:TC,BC,TC", device=NO_DEVICE)
+        with cls(communicator, graph, share, options, threads) as kernel:
+            (result,) = kernel.search([0])
+            if validate:
+                kernel.make_validator(1).add(0, *kernel.found(result))
+
     def __init__(
         self,
         communicator: Communicator,
@@ -178,12 +197,9 @@ class RankKernel(Kernel):
     def close(self) -> None:
         self._search.close()
 
-    @abstractmethod
-    def open_validator(self, share: FileShare) -> Any:
-        """Return the validator of the five checks."""
-
     def make_validator(self, size: int) -> OneByOne:
-        self._validator = self.open_validator(self._share)
+        share = self._share
+        self._validator = self.validator(self.communicator, share.edges, share.input_degree)
         return OneByOne(self._validator.validate)
 
     def end_validation(self) -> None:

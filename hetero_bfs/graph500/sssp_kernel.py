@@ -19,15 +19,11 @@ from hetero_bfs.algorithms.sssp.check import (
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
 from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
 from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
-from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel, RankKernel
 from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare
 from hetero_bfs.ranks.rank_run import RANK_COLUMNS, of_all_ranks, slowest
 from hetero_bfs.scheduling.trace import Columns, format_table
 from hetero_bfs.support import memory
@@ -99,15 +95,8 @@ class SSSPKernel(Kernel):
 class RankSSSP(RankKernel):
     held_bytes_per_vertex = 12  # distances 8, parents 4
     shared_bytes_per_vertex = 16  # for validation
+    validator = RankPathValidator
     _search: RankPathSearch
-
-    @staticmethod
-    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        graph = construct(communicator, edges, edges.num_input_edges)
-        found = RankPathSearch(communicator, graph).search(0)
-        if validate:
-            validator = RankPathValidator(communicator, edges, None)
-            validator.validate(0, found.distance, found.parent)
 
     def open(self, options: EngineOptions, threads: int) -> None:
         self._search = RankPathSearch(self.communicator, self.graph)
@@ -115,9 +104,6 @@ class RankSSSP(RankKernel):
 
     def search(self, keys: list[int]) -> list[RankPaths]:
         return [self._search.search(key) for key in keys]
-
-    def open_validator(self, share: FileShare) -> RankPathValidator:
-        return RankPathValidator(self.communicator, share.edges, share.input_degree)
 
     def found(self, result: RankPaths) -> tuple[Any, ...]:
         return result.distance, result.parent

@@ -70,7 +70,8 @@ class _Drawn:
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
         start, stop = check_integer("start", start), check_integer("stop", stop)
-        if not 0 <= start <= stop <= (end := self.edgefactor << self.scale):
+        end = self.edgefactor << self.scale
+        if not 0 <= start <= stop <= end:
             raise GraphError(f"edge range [{start}, {stop}) is not within [0, {end})")
         src, dst, _ = self._made(start, stop, False)
         return src, dst
