@@ -13,7 +13,7 @@ from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult, open_search
-from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
+from hetero_bfs.algorithms.bfs.result import RANK_LEVELS, SUMMED, BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.graph.edge_source import EdgeSource
@@ -21,10 +21,10 @@ from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel, RankKernel
 from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.rank_run import RANK_COLUMNS, of_all_ranks
+from hetero_bfs.ranks.rank_run import of_all_ranks
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.scheduling.trace import Columns, format_levels, format_table
+from hetero_bfs.scheduling.trace import LEVELS, Columns, format_table
 from hetero_bfs.support.memory import format_bytes
 from hetero_bfs.support.messages import number_of
 
@@ -157,7 +157,7 @@ class EngineBFSReport(BFSReport):
         }
 
     def details(self, record: KeyRecord) -> str:
-        return format_levels(record.result.traces)
+        return format_table(LEVELS, record.result.traces)
 
 
 def _strategies(group: Group) -> str:
@@ -203,8 +203,7 @@ class RankBFS(RankKernel):
         return (result.parent,)
 
     def figures(self, result: RankResult) -> tuple[SearchFigures, float, int]:
-        summed = "frontier_edges", "frontier_vertices", "on_devices"
-        levels = of_all_ranks(self.communicator, result.levels, *summed)
+        levels = of_all_ranks(self.communicator, result.levels, *SUMMED)
         search = SearchFigures(result.source, result.seconds, 0.0, result.nedge, levels)
         return search, len(levels), result.reached
 
@@ -264,16 +263,4 @@ class RankBFSReport(BFSReport):
         }
 
     def details(self, record: KeyRecord) -> str:
-        return format_table(_RANK_LEVELS, record.result.traces)
-
-
-_RANK_LEVELS: Columns = {
-    "level": ("d", lambda level: level.level),
-    "frontier": ("d", lambda level: level.frontier_vertices),
-    "its edges": ("d", lambda level: level.frontier_edges),
-    "direction": ("", lambda level: level.direction),
-    "ms": (".3f", lambda level: 1e3 * level.seconds),
-    **RANK_COLUMNS,
-    "push us": (".0f", lambda level: 1e6 * level.push_seconds),
-    "pull us": (".0f", lambda level: 1e6 * level.pull_seconds),
-}
+        return format_table(RANK_LEVELS, record.result.traces)

@@ -18,13 +18,13 @@ from hetero_bfs.algorithms.sssp.check import (
 )
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
 from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
-from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
+from hetero_bfs.algorithms.sssp.result import RANK_WINDOWS, WINDOWS, ShortestPaths
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph500.kernel import Kernel, RankKernel
 from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.rank_run import RANK_COLUMNS, of_all_ranks, slowest
+from hetero_bfs.ranks.rank_run import of_all_ranks, slowest
 from hetero_bfs.scheduling.trace import Columns, format_table
 from hetero_bfs.support import memory
 
@@ -200,4 +200,5 @@ class SSSPReport(Graph500Report):
         return f"means of a search\n{table}\nparents, rest: {1e3 * rest:.3f} ms"
 
     def details(self, record: KeyRecord) -> str:
-        return format_windows(record.result.traces, {} if self.ranks is None else RANK_COLUMNS)
+        columns = WINDOWS if self.ranks is None else RANK_WINDOWS
+        return format_table(columns, record.result.traces)

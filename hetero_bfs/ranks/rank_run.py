@@ -12,7 +12,6 @@ import numpy.typing as npt
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.partition import RankGraph
-from hetero_bfs.scheduling.trace import Columns
 
 H = TypeVar("H", bound=HostRun)
 P = ParamSpec("P")
@@ -40,14 +39,6 @@ def slowest(communicator: Communicator, seconds: float) -> float:
     most = np.array([seconds])
     communicator.reduce_to_all(most, "max")
     return float(most[0])
-
-
-RANK_COLUMNS: Columns = {
-    "exch ms": (".3f", lambda step: 1e3 * step.exchange_seconds),
-    "bytes sent": ("d", lambda step: step.bytes_sent),
-    "imbalance": (".2f", lambda step: step.imbalance),
-}
-"""Columns of a table of steps on ranks."""
 
 
 def of_all_ranks(communicator: Communicator, steps: Sequence[T], *summed: str) -> list[T]:

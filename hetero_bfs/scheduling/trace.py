@@ -182,8 +182,7 @@ class LevelTrace:
     compared_seconds : mapping from strategy name to seconds
         The seconds that a model compared; the least decides. They are the predicted ones and those
         of the rest of the search after the candidate. Bottom-up on the CPU counts 1.4 times early
-        in a search (`CAUTION` in policy.py). Empty with thresholds, a schedule, selector "zhang"
-        and on ranks.
+        in a search (`CAUTION` in policy.py). Empty with thresholds, a schedule and "zhang".
     reason : str
         Reason for the choice, in a few words.
     """
@@ -251,7 +250,7 @@ def _predicted_ms(level: LevelTrace) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-_LEVELS: Columns = {
+LEVELS: Columns = {
     "level": ("d", lambda level: level.features.level),
     "frontier": ("d", lambda level: level.features.frontier_vertices),
     "its edges": ("d", lambda level: level.features.frontier_edges),
@@ -264,8 +263,12 @@ _LEVELS: Columns = {
 }
 
 
-def format_levels(traces: Iterable[LevelTrace]) -> str:
-    return format_table(_LEVELS, traces)
+ON_RANKS: Columns = {
+    "exch ms": (".3f", lambda step: 1e3 * step.exchange_seconds),
+    "bytes sent": ("d", lambda step: step.bytes_sent),
+    "imbalance": (".2f", lambda step: step.imbalance),
+}
+"""More columns of steps on ranks."""
 
 
 class IterationTrace(NamedTuple):
@@ -329,14 +332,10 @@ class Iterated(Traced):
         return len(self.traces)
 
 
-_ITERATIONS: Columns = {
+ITERATIONS: Columns = {
     "iteration": ("d", lambda one: one.iteration),
     "strategy": ("<", lambda one: one.strategy),
     "vertices": ("d", lambda one: one.vertices),
     "edges": ("d", lambda one: one.edges_scanned),
     "ms": (".3f", lambda one: 1e3 * one.seconds),
 }
-
-
-def format_iterations(traces: Iterable[IterationTrace]) -> str:
-    return format_table(_ITERATIONS, traces)

@@ -275,16 +275,16 @@ def test_any_question_to_engines(opencl_device, ranks, selector, data):
 
 
 def test_settings_of_devices(opencl_device):
-    """Edges in parts, and a tuning; a record has the place of the frontier before the level."""
+    """Edges in parts, and a tuning; a record has the number of ranks that used their device."""
     edges, schedule = nasty("Kronecker 10"), "fixed:TC,TG,BG,TC"
     tuning = replace(default_tuning(opencl_device.type), vertices_per_item=4)
     more = {"max_alloc_bytes": 20_000, "tuning": tuning, "threads": 2, "correction": False}
     source = int(edges.src[0])
     for result, *_ in engine_answers(opencl_device, edges, 2, source, selector=schedule, **more):
         check_answer(result, edges, source, "in parts")
-        kinds = [trace.features.device_kind for trace in result.traces]
-        assert kinds[:4] == ["cpu", "cpu", "device", "device"][: len(kinds)]
-        assert len(kinds) > 2
+        on_devices = [trace.on_devices for trace in result.traces]
+        assert on_devices[:4] == [0, 2, 2, 0][: len(on_devices)]
+        assert len(on_devices) > 2
 
 
 def test_too_little_memory_for_a_part(opencl_device):

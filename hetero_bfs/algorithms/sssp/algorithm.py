@@ -187,8 +187,7 @@ class PathSearches(Analysis[ShortestPaths]):
         found = search.search(source)
         distance = gathered(communicator, found.distance, n)
         parent = as_parents(gathered(communicator, found.parent, n))
-        windows = of_all_ranks(communicator, found.windows, "edges_scanned", "vertices")
-        traces = [WindowTrace(*window[: len(WindowTrace._fields)]) for window in windows]
+        traces: Any = of_all_ranks(communicator, found.windows, "edges_scanned", "vertices")
         directed = engine.graph.graph.directed
         return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.ranks_host import RankPathHost
+from hetero_bfs.algorithms.sssp.result import RankWindow
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.ranks.communicator import Communicator, agreed
@@ -33,29 +34,6 @@ from hetero_bfs.scheduling.algorithm_decision import WindowStrategy, plan_window
 
 _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""
-
-
-class RankWindow(NamedTuple):
-    """A window on one rank, or on all ranks (`of_all_ranks`); the first fields are `WindowTrace`'s.
-
-    `strategy` is "prefix", "full" or "pull", and `rounds` counts exchanges of distances. `vertices`
-    are own vertices that relaxed or scanned edges, and `edges_scanned` these edges. `seconds` are
-    own work, `exchange_seconds` include waiting for other ranks.
-    """
-
-    start: float
-    strategy: str
-    vertices: int
-    edges_scanned: int
-    rounds: int
-    seconds: float
-    exchange_seconds: float
-    bytes_sent: int
-    mean_seconds: float = 0.0
-    imbalance: float = 1.0
-
-    def row(self) -> dict[str, Any]:
-        return self._asdict()
 
 
 @dataclass(eq=False)
