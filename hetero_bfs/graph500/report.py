@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -67,41 +67,6 @@ def teps_statistics(seconds: npt.ArrayLike, nedge: npt.ArrayLike) -> dict[str, f
     if per_edge.size > 1 and np.isinf(s["mean"]):
         spread = 0.0
     return dict(zip(_TEPS_NAMES, [*teps, float(spread)], strict=True))
-
-
-def graph500_lines(
-    scale: float,
-    edgefactor: float,
-    generation_seconds: float,
-    construction_seconds: float,
-    seconds: Sequence[float],
-    nedges: Sequence[int],
-    validate_seconds: Sequence[float] | None,
-    kernel: str = "bfs",
-    processes: int = 1,
-) -> list[str]:
-    """Return the lines of the reference's report; `validate_seconds` is None without validation.
-
-    `scale` and `edgefactor` may be fractions for graphs of files. `kernel` is "bfs" or "sssp"; the
-    reference reports on both in one run, with the same names. `processes` are those of MPI.
-    """
-    if validate_seconds is None:
-        validate_seconds = [-1.0] * len(seconds)
-    lines = [
-        _line("SCALE:", _whole(scale)),
-        _line("edgefactor:", _whole(edgefactor)),
-        _line("NBFS:", f"{len(seconds)}"),
-        _line("graph_generation:", f"{generation_seconds:g}"),
-        _line("num_mpi_processes:", f"{processes}"),
-        _line("construction_time:", f"{construction_seconds:g}"),
-    ]
-    lines += [_line(f"{kernel:<4} {k}_time:", f"{v:g}") for k, v in _named(seconds)]
-    lines += [_line(f"{k}_nedge:", f"{v:.11g}") for k, v in _named(nedges)]
-    for key, value in teps_statistics(seconds, nedges).items():
-        label = f"{kernel:<4} {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
-        lines.append(_line(label, f"{value:g}"))
-    lines += [_line(f"{kernel:<4} {k}_validate:", f"{v:g}") for k, v in _named(validate_seconds)]
-    return lines
 
 
 def _named(values: npt.ArrayLike) -> list[tuple[str, float]]:
@@ -261,22 +226,30 @@ class Graph500Report(ABC):
         return not self.failures
 
     def lines(self) -> list[str]:
-        """Return the reference's lines; none for an invalid run or one without searches."""
+        """Return the reference's lines; none for an invalid run or one without searches.
+
+        The reference reports on both kernels in one run, with the same names.
+        """
         if self.failures or not self.sources:
             return []
-        return graph500_lines(
-            self.scale,
-            self.edgefactor,
-            self.generation_seconds,
-            self.construction_seconds,
-            [r.result.seconds for r in self.sources],
-            [r.result.nedge for r in self.sources],
-            None
-            if self.sources[0].validation is None
-            else [r.validate_seconds for r in self.sources],
-            self.kernel,
-            self.processes,
-        )
+        kernel = f"{self.kernel:<4}"
+        seconds = [r.result.seconds for r in self.sources]
+        nedges = [r.result.nedge for r in self.sources]
+        lines = [
+            _line("SCALE:", _whole(self.scale)),
+            _line("edgefactor:", _whole(self.edgefactor)),
+            _line("NBFS:", f"{len(seconds)}"),
+            _line("graph_generation:", f"{self.generation_seconds:g}"),
+            _line("num_mpi_processes:", f"{self.processes}"),
+            _line("construction_time:", f"{self.construction_seconds:g}"),
+        ]
+        lines += [_line(f"{kernel} {k}_time:", f"{v:g}") for k, v in _named(seconds)]
+        lines += [_line(f"{k}_nedge:", f"{v:.11g}") for k, v in _named(nedges)]
+        for key, value in teps_statistics(seconds, nedges).items():
+            label = f"{kernel} {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
+            lines.append(_line(label, f"{value:g}"))
+        validating = _named([r.validate_seconds for r in self.sources])
+        return lines + [_line(f"{kernel} {k}_validate:", f"{v:g}") for k, v in validating]
 
     def typical(self) -> KeyRecord:
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
