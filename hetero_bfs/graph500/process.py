@@ -29,7 +29,7 @@ from hetero_bfs.graph500.bfs_kernel import BFSKernel, RankBFS
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName
 from hetero_bfs.graph500.report import RanksFigures
 from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
-from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
+from hetero_bfs.ranks.communicator import Alone, Communicator, agreed
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
 from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
@@ -262,8 +262,7 @@ class ManyRanks:
         arguments = edges, self._threads, self.options.validate
         with hidden():
             prepare_on_all(
-                self._communicator,
-                lambda: run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments)),
+                self._communicator, lambda: self._kernel.compile(Alone(), *arguments)
             )
 
     def read(self) -> list[str]:

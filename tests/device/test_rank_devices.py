@@ -12,6 +12,7 @@ from graphs import edge_list, nasty, sources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import constructed, joined
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
@@ -26,7 +27,6 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.scheduling import schema
 
 

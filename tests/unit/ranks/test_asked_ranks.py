@@ -11,6 +11,7 @@ from graphs import edge_list, edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import constructed, joined
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.query import check_query
@@ -18,7 +19,6 @@ from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.partition import RankGraph
 
 RANKS = (1, 2, 3, 5)

@@ -17,13 +17,13 @@ from sample_programs import (
     Ranks,
     Reached,
 )
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.construction import construct
 
 RANKS = (1, 2, 5)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty, path
+from simulated_ranks import run_ranks
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.sssp.kernels import ranks_relax
@@ -15,7 +16,6 @@ from hetero_bfs.algorithms.sssp.ranks import RankPathSearch, RankWindow
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import AgreedError, DeviceError
 from hetero_bfs.programs.ranks import RankProgram
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.rank_run import (
     RankRun,
