@@ -261,9 +261,7 @@ class ManyRanks:
             edges = replace(edges, weights=edges.weights.astype(self._weights))
         arguments = edges, self._threads, self.options.validate
         with hidden():
-            prepare_on_all(
-                self._communicator, lambda: self._kernel.compile(Alone(), *arguments)
-            )
+            prepare_on_all(self._communicator, lambda: self._kernel.compile(Alone(), *arguments))
 
     def read(self) -> list[str]:
         options, communicator = self.options, self._communicator

@@ -149,11 +149,11 @@ class RanksFigures:
 
 
 class Group(NamedTuple):
-    """Steps of several searches with the same name, to take means over `count`."""
+    """Steps of several searches with the same name, to take means over so many `searches`."""
 
     name: Any
     steps: list[Any]
-    count: int
+    searches: int
 
 
 def mean_of(*fields: str, unit: float = 1.0) -> Callable[[Group], float]:
@@ -161,7 +161,7 @@ def mean_of(*fields: str, unit: float = 1.0) -> Callable[[Group], float]:
 
     def mean(group: Group) -> float:
         sums = (getattr(step, field) for step in group.steps for field in fields)
-        return unit * float(sum(sums)) / group.count
+        return unit * float(sum(sums)) / group.searches
 
     return mean
 
