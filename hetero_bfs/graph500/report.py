@@ -149,7 +149,7 @@ class RanksFigures:
 
 
 class Group(NamedTuple):
-    """Steps of several searches with the same name, to take means over so many `searches`."""
+    """Steps of several searches with the same name, to take means over a number of `searches`."""
 
     name: Any
     steps: list[Any]
