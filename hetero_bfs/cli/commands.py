@@ -131,7 +131,7 @@ def study(options: Namespace) -> int:
     summary = run_study(options.out_dir, StudyOptions(**given, engine=engine_options(options)))
     print_notes(summary["notes"])
     text = text_stream(options)
-    for name, rows in summary["tables"].items() if options.paper else ():
+    for name, rows in summary["tables"].items():
         if rows:
             print(f"{name}\n{_columns_of(rows)}\n", file=text)
     for name, finding in summary["findings"].items():

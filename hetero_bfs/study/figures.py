@@ -80,22 +80,16 @@ def throughput(table: pd.DataFrame) -> Figure:
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
+    """Draw each domain with and without idle power; None if no meter measured anything.
+
+    Titles name the meters, and below stand the domains that were not measured.
+    """
     columns = {
         "mteps_per_watt": ", idle included",
         "mteps_per_watt_without_idle": ", idle power apart",
     }
-    return by_domain(table, columns, "MTEPS / W")
-
-
-def by_domain(
-    table: pd.DataFrame, columns: dict[str, str], label: str, ratio: bool = False
-) -> Figure | None:
-    """Draw columns in a panel for each domain; None if no meter measured anything.
-
-    Titles name the meters, and below stand the domains that were not measured.
-    """
     found = [
-        style.Cells(f"{title} ({_meters(part)}){what}", label, cells(part, column), ratio)
+        style.Cells(f"{title} ({_meters(part)}){what}", "MTEPS / W", cells(part, column))
         for domain, title in _DOMAINS.items()
         for column, what in columns.items()
         if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
@@ -103,8 +97,8 @@ def by_domain(
     if not found:
         return None
     figure = style.bars(*found)
-    measured = table.loc[table[[*columns]].notna().any(axis=1), "domain"]
-    missing = [title for domain, title in _DOMAINS.items() if domain not in set(measured)]
+    measured = set(table.loc[table["mteps_per_watt"].notna(), "domain"])
+    missing = [title for domain, title in _DOMAINS.items() if domain not in measured]
     if missing:
         figure.axes[-1].set_xlabel(f"not measured: {', '.join(missing)}", fontsize=9)
     return figure

@@ -218,7 +218,7 @@ def _write(
         "keys": options.keys,
         "rounds": options.rounds,
         "tables": {part.section.name: part.brief.to_dict("records") for part in parts},
-        "findings": {part.section.name: part.finding for part in parts},
+        "findings": {part.section.name: part.finding for part in parts if part.finding},
         "files": sorted(files),
         "notes": study.notes,
     }
