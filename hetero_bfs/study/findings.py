@@ -170,22 +170,6 @@ relabelling_brief = wide_brief(
 )
 
 
-def predictions_brief(table: pd.DataFrame) -> Brief:
-    rows = []
-    for name in style.order_of(table["strategy"]):
-        errors = table.loc[table["strategy"] == name, "relative_error"]
-        rows.append(
-            {
-                "strategy": name,
-                "levels": str(len(errors)),
-                "median relative error": f"{100 * errors.abs().median():.0f} %",
-                "90 % of levels within": f"{100 * errors.abs().quantile(0.9):.0f} %",
-                "predicted too long": f"{100 * (errors > 0).mean():.0f} % of levels",
-            }
-        )
-    return "Errors of the predicted seconds of a level, over the measured ones", pd.DataFrame(rows)
-
-
 def programs_finding(table: pd.DataFrame) -> str:
     found = summarise_programs(table)
     worst = max(found["families"], key=lambda family: found["families"][family])

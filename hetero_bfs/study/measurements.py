@@ -21,9 +21,7 @@ from statistics import median
 
 from hetero_bfs import energy
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import ModelError
 from hetero_bfs.graph500.protocol import meters_of
-from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study.searches import (
@@ -81,7 +79,10 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
         least[place] = min(one.seconds, least.get(place, inf))
     return [
         {
-            **_columns(subject, one),
+            **subject.row(),
+            "key": one.key,
+            "level": one.features.level,
+            "strategy": one.strategy.name,
             **{name: getattr(one.features, name) for name in _COUNTS},
             "seconds": one.seconds,
             **quartile_row("seconds", one.rounds),
@@ -90,37 +91,6 @@ def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]
         }
         for one in measured
     ]
-
-
-def prediction_rows(
-    subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
-) -> list[Row]:
-    """Without a model there are no rows."""
-    try:
-        model = model_of(subject.engine.device_info)
-    except ModelError as error:
-        add_note(notes, str(error))
-        return []
-    if model is None:
-        return []
-    rows = []
-    for one in measured:
-        if one.strategy.name in model.learned:
-            predicted = model.learned_seconds(one.features, one.strategy)
-            rows.append(
-                {
-                    **_columns(subject, one),
-                    "measured_seconds": one.seconds,
-                    "predicted_seconds": predicted,
-                    "relative_error": predicted / one.seconds - 1,
-                }
-            )
-    return rows
-
-
-def _columns(subject: Subject, one: MeasuredLevel) -> Row:
-    level = one.features.level
-    return {**subject.row(), "key": one.key, "level": level, "strategy": one.strategy.name}
 
 
 _IDLE_SECONDS = 1.0

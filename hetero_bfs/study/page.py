@@ -26,8 +26,8 @@ class Section:
 
     `name` is the stem of its SVG and CSV files, and `columns` are the CSV's, also without rows.
     `finding` returns a sentence that the small table does not show, or "". `draw` returns a figure
-    or None, and `brief` a small table for the page, with a caption. `nothing` replaces all three
-    without rows.
+    or None, and `brief` a small table for the page, with a caption. Without rows there is
+    none of the three.
     """
 
     name: str
@@ -37,7 +37,6 @@ class Section:
     finding: Callable[[pd.DataFrame], str] = lambda _: ""
     draw: Callable[[pd.DataFrame], Figure | None] = lambda _: None
     brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
-    nothing: str = "Nothing could be measured; see the notes."
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -54,10 +53,6 @@ def claims_section(note: str, columns: Sequence[str] = ("paper", "ours")) -> Sec
 
 
 GRAPH_COLUMNS = ("graph", "family", "scale")
-_PREDICTION_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("key level strategy measured_seconds predicted_seconds relative_error"),
-)
 LEVELS = Section(
     "levels",
     "Seconds of each strategy at each level (the paper's Table 5)",
@@ -126,17 +121,6 @@ SECTIONS = (
         ),
         draw=figures.relabelling,
         brief=findings.relabelling_brief,
-    ),
-    Section(
-        "predictions",
-        "Predicted against measured seconds of levels",
-        "Each mark is one strategy on one level, predicted by the speed model that is installed "
-        "for this machine. On the line the prediction is right; dotted lines are half and twice "
-        "the measured time.",
-        _PREDICTION_COLUMNS,
-        draw=figures.predictions,
-        brief=findings.predictions_brief,
-        nothing="No speed model of this machine is installed; `hetero-bfs train` makes one.",
     ),
     Section(
         "regret",

@@ -125,7 +125,8 @@ _MOST_MARKED = 100  # iterations whose points have markers
 
 
 def _draw_nonzeros(table: pd.DataFrame) -> Figure:
-    figure, panels = style.panels(table["graph"].nunique(), 2.6)
+    count = table["graph"].nunique()
+    figure, panels = style.new_figure(2.6 * count + 0.4, count)
     for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=True):
         size = 3 if len(one) < _MOST_MARKED else 0
         axes.plot(one["iteration"], one["x"], "o-", ms=size, color="#0072B2", label="x: senders")

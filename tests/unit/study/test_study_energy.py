@@ -11,7 +11,6 @@ from study_runs import TINY, study, table
 
 from hetero_bfs import energy
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.scheduling.model_files import MODELS_VARIABLE
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study import figures, findings
 from hetero_bfs.study import measurements as power
@@ -141,13 +140,11 @@ def test_domains_stay_apart(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """A study of a machine that has neither a meter nor a model: its folder."""
+    """A study of a machine that has no meter: its folder."""
     absent = [energy.Unmeasured("RAPL", "cpu", "absent: no such zone")]
     folder = tmp_path_factory.mktemp("bare")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(energy, "find_meters", lambda *_: ([], absent))
-        patch.setenv(MODELS_VARIABLE, str(folder))
-        patch.setattr("hetero_bfs.study.measurements.model_of", lambda info: None)
         assert study(folder / "out", "--scale", 5, *TINY, "--device", "cpu") == 0
     return folder / "out"
 
@@ -161,11 +158,6 @@ def test_without_a_meter_it_says_unmeasured(bare):
     assert "absent: no such zone" in text
     assert not (bare / "energy.svg").exists()
     assert "energy.svg" not in text
-
-
-def test_without_a_model_nothing_is_predicted(bare):
-    assert table(bare, "predictions").empty
-    assert "hetero-bfs train" in (bare / "index.html").read_text()
 
 
 def test_the_figure_names_meters_and_what_was_not_measured():
