@@ -31,7 +31,7 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.study import findings, paper_named, style
-from hetero_bfs.study.measurements import efficiency, level_rows, measure_levels
+from hetero_bfs.study.measurements import efficiency, level_rows
 from hetero_bfs.study.page import SECTIONS, Paper, Section, SectionResult, page
 from hetero_bfs.study.searches import (
     Planned,
@@ -146,8 +146,7 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
             return
         study.add("throughput", throughput(subject, options.rounds))
         study.add("relabelling", relabelling(subject, options))
-        measured = measure_levels(subject, options.rounds, study.notes)
-        study.add("levels", level_rows(subject, measured))
+        study.add("levels", level_rows(subject, options.rounds, study.notes))
         study.add("energy", efficiency(subject, options, study.notes))
 
 

@@ -23,7 +23,7 @@ from hetero_bfs.graph500.process import check_memory, construct, generate
 from hetero_bfs.scheduling.named_selectors import make_selector
 from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, available
 from hetero_bfs.study import figures, findings, style
-from hetero_bfs.study.measurements import efficiency, level_rows, measure_levels
+from hetero_bfs.study.measurements import efficiency, level_rows
 from hetero_bfs.study.page import (
     ENERGY,
     GRAPH_COLUMNS,
@@ -138,8 +138,7 @@ def _measure_order(
         study.add("throughput", throughput(subject, options.rounds))
         study.add("energy", efficiency(subject, options, study.notes))
         if order == "degree":
-            measured = measure_levels(subject, options.rounds, study.notes)
-            study.add("levels", level_rows(subject, measured))
+            study.add("levels", level_rows(subject, options.rounds, study.notes))
 
 
 def _configs(engine: Engine, order: str, notes: list[str]) -> list[Configuration]:
