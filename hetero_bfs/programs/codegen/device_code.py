@@ -42,7 +42,7 @@ def device_text(plan: Plan, has_double: bool) -> str:
 class _DeviceAdapters(Adapters):
     array = "{}".format
     number = "(long){}[{}]".format
-    sends = "(active_in[{}] == iteration)".format
+    sends = "active_in[{}] == iteration".format
     takes = "takes(v, {}, iteration, STATE_NAMES)".format
     messages, sums = "MESSAGES_NAMES", "shares"
 
