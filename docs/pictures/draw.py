@@ -58,7 +58,7 @@ CAPTIONS = {
     "engine": "Engine, RankEngine, functions for a single call",
     "options": "settings of an engine",
     "algorithms": "a folder for each: lists, host, device, kernels, result, check",
-    "timeline": "timelines of traces: SVG, HTML",
+    "timeline": "timelines of traces: Trace Event Format, SVG, HTML",
     "scheduling": "strategies, schema, selectors, policy, speed model",
     "devices": "CPU thread pool; OpenCL driver, tuning, streaming",
     "energy": "meters, and joules of searches",

@@ -59,7 +59,7 @@ def add_file(command: argparse.ArgumentParser, option: str, text: str) -> None:
 
 
 def add_trace(command: argparse.ArgumentParser, record: str) -> None:
-    text = f"write one CSV record per {record}, or a timeline if the name ends in .svg"
+    text = f"write one CSV record per {record}, or a timeline if the name ends in .json or .svg"
     add_file(command, "--trace", text)
 
 

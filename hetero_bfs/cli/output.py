@@ -46,7 +46,7 @@ def write_trace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     from hetero_bfs.timeline.spans import spans_of
 
     if is_timeline_path(path):
-        write_timeline(path, spans_of(list(rows)))
+        write_timeline(path, spans_of(list(rows)), f"Timeline of {path.stem}")
     else:
         write_csv(path, rows)
 

@@ -1,11 +1,12 @@
 """Timelines as pictures, in notebooks, and as files.
 
 A picture is one SVG without scripts and external parts. Notebooks display results as a small table
-and the timeline of the run.
+and the timeline of the run. A file is such a picture, or JSON in the Trace Event Format.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -209,19 +210,97 @@ def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+# Timelines in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open.
+#
+# The format: "Trace Event Format" by the Chromium authors, and "Visualizing external trace formats"
+# in Perfetto's documentation. Lanes are threads of one process, named and ordered by metadata
+# events ("M"). Spans are complete events ("X"). `ts` and `dur` are in microseconds; here they are
+# whole nanoseconds, so that rounding never makes two spans of a lane overlap. Counters ("C") show
+# the frontier.
+
+_PROCESS = 1
+_COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
+
+
+def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
+    threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
+    events = [
+        *_metadata(threads),
+        *(_event(span, threads[span.lane]) for span in spans),
+        *_counts(spans),
+    ]
+    return {"displayTimeUnit": "ns", "traceEvents": events, "otherData": dict(about or {})}
+
+
+def _metadata(threads: dict[str, int]) -> Iterator[dict[str, Any]]:
+    yield _named("process_name", 0, {"name": "hetero_bfs"})
+    for lane, number in threads.items():
+        yield _named("thread_name", number, {"name": lane})
+        yield _named("thread_sort_index", number, {"sort_index": number})
+
+
+def _named(what: str, thread: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": _PROCESS, "tid": thread, "args": arguments}
+
+
+def _event(span: Span, thread: int) -> dict[str, Any]:
+    start, end = _nanoseconds(span.start_seconds), _nanoseconds(span.start_seconds + span.seconds)
+    return {
+        "name": span.name,
+        "cat": span.lane,
+        "ph": "X",
+        "ts": start / 1e3,
+        "dur": (end - start) / 1e3,
+        "pid": _PROCESS,
+        "tid": thread,
+        "args": dict(span.details),
+    }
+
+
+def _counts(spans: Iterable[Span]) -> Iterator[dict[str, Any]]:
+    for span in spans:
+        for name in _COUNTERS:
+            if name in span.details:
+                yield {
+                    "name": name,
+                    "ph": "C",
+                    "ts": _nanoseconds(span.start_seconds) / 1e3,
+                    "pid": _PROCESS,
+                    "args": {name: span.details[name]},
+                }
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(1e9 * seconds)
+
+
 class _Result(Protocol):
     @property
     def traces(self) -> Iterable[_Trace]: ...
 
 
+_SUFFIXES = ".json", ".svg"
+
+
 def is_timeline_path(path: Path) -> bool:
-    return path.suffix.lower() == ".svg"
+    return path.suffix.lower() in _SUFFIXES
 
 
-def write_timeline(path: Path, spans: Sequence[Span]) -> None:
+def check_timeline_path(path: Path) -> None:
+    if not is_timeline_path(path):
+        raise ArgumentError(f"{path}: a timeline's file ends in {' or '.join(_SUFFIXES)}")
+
+
+def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
     """A failure leaves no incomplete file."""
+    check_timeline_path(path)
+    if path.suffix.lower() == ".svg":
+        text = svg_file(timeline_svg(spans, title))
+    else:
+        events = trace_events(spans, {"title": title})
+        text = json.dumps(events, indent=1, allow_nan=False) + "\n"
     with replacing(path, encoding="utf-8") as stream:
-        stream.write(svg_file(timeline_svg(spans, f"Timeline of {path.stem}")))
+        stream.write(text)
 
 
 def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
@@ -230,7 +309,8 @@ def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
     Parameters
     ----------
     path : str or path-like
-        Ends in .svg.
+        Ends in .json for the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing
+        open, or in .svg for a picture.
     results : BFSResult, ManySearches, ShortestPaths, ProgramResult, PageRank, Components, Colouring
 
     Raises
@@ -241,10 +321,8 @@ def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
         The file cannot be written.
     """
     file = Path(path)
-    if not is_timeline_path(file):
-        raise ArgumentError(f"{file}: a timeline's file ends in .svg")
     records = [
         [{"root": getattr(result, "source", None), **trace.row()} for trace in result.traces]
         for result in results
     ]
-    write_timeline(file, spans_of(*records))
+    write_timeline(file, spans_of(*records), f"Timeline of {file.stem}")

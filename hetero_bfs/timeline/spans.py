@@ -34,8 +34,8 @@ _DEVICE = "device "  # precedes the strategy's name in records of iterations and
 class Span:
     """A stretch of time in one lane.
 
-    `kind` is a strategy's name or an event such as "migration"; it decides the colour. Tooltips show
-    `details`.
+    `kind` is a strategy's name or an event such as "migration"; it decides the colour. Viewers show
+    `details` on demand.
     """
 
     lane: str
@@ -147,7 +147,7 @@ def _migration(before: str | None, lane: str) -> str:
 
 
 def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out NaN and infinity; for example, streamed windows have no start."""
+    """Leave out NaN and infinity, which JSON lacks; for example, streamed windows have no start."""
     return {
         name: value
         for name, value in details.items()

@@ -1,7 +1,8 @@
-"""Timelines: spans of traces, SVG, and commands that write them."""
+"""Timelines: spans of traces, the Trace Event Format, SVG, and commands that write them."""
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import fields
 from itertools import pairwise
@@ -21,7 +22,9 @@ from hetero_bfs.scheduling.trace import (
 from hetero_bfs.timeline.rendering import (
     svg_file,
     timeline_svg,
+    trace_events,
     with_unit,
+    write_timeline,
 )
 from hetero_bfs.timeline.spans import spans_of
 
@@ -111,12 +114,14 @@ def test_runs_of_programs_and_paths():
     assert [span.name for span in in_lane(spans, "CPU")] == ["prefix", "pull"]
 
 
-def test_what_is_no_number_is_left_out():
+def test_what_json_lacks_is_left_out(tmp_path):
     """Windows of lists that stream to the device have no start."""
     row = WindowTrace(float("nan"), "device full", 10, 100, 2, 1e-3).row()
     row |= {"migrated_bytes": float("inf"), "migration_seconds": 1e-4, "predicted_TC": 1e307}
     (step,) = in_lane(spans_of([row]), "device")
     assert step.details == {"vertices": 10, "edges_scanned": 100, "rounds": 2}
+    write_timeline(tmp_path / "t.json", spans_of([row]), "streamed")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
 def test_runs_on_many_ranks():
@@ -128,6 +133,37 @@ def test_runs_on_many_ranks():
     assert level.details == {"level": 1, "on_devices": 2}
     (exchange,) = in_lane(spans, "exchanges")
     assert exchange.start_seconds == pytest.approx(4e-3)
+
+
+# The Trace Event Format.
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_events_are_as_the_format_has_them(kind):
+    spans = spans_of(ROWS[kind])
+    data = json.loads(json.dumps(trace_events(spans, {"made_from": "x"}), allow_nan=False))
+    assert data["displayTimeUnit"] == "ns"
+    events = data["traceEvents"]
+    assert {event["ph"] for event in events} <= {"M", "X", "C"}
+    complete = [event for event in events if event["ph"] == "X"]
+    assert len(complete) == len(spans)
+    for event in complete:
+        assert event.keys() >= {"name", "cat", "ts", "dur", "pid", "tid", "args"}
+        assert event["dur"] >= 0
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert set(threads) == {event["tid"] for event in complete}
+    assert len(threads) == len({span.lane for span in spans})
+
+
+def test_events_of_a_lane_do_not_overlap_by_a_nanosecond():
+    events = trace_events(spans_of(ROWS["levels"] * 50))["traceEvents"]
+    for lane in range(1, 8):
+        ends = 0
+        for event in (e for e in events if e["ph"] == "X" and e["tid"] == lane):
+            start, length = round(1e3 * event["ts"]), round(1e3 * event["dur"])
+            assert start == pytest.approx(1e3 * event["ts"], abs=1e-4)  # whole nanoseconds
+            assert start >= ends
+            ends = start + length
 
 
 # SVG.
@@ -204,8 +240,11 @@ def test_a_trace_may_be_a_timeline_at_once(graph, tmp_path):
         ["components", graph],
         ["graph500", "--scale", 6, "--sources", 2],
     ):
-        assert run(*arguments, "--device", "cpu", "--trace", tmp_path / "t.svg") == 0
-        assert ">runs</text>" in (tmp_path / "t.svg").read_text()
+        for name in ("t.json", "t.svg"):
+            assert run(*arguments, "--device", "cpu", "--trace", tmp_path / name) == 0
+        events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        assert "runs" in [e["args"]["name"] for e in events if e["name"] == "thread_name"]
+        assert (tmp_path / "t.svg").read_text().startswith("<svg")
 
 
 def test_results_become_a_timeline(tmp_path):
@@ -213,9 +252,11 @@ def test_results_become_a_timeline(tmp_path):
     weighted = hb.CSRGraph.from_edges([0, 1, 2], [1, 2, 3], weights=[1.0, 2.0, 3.0])
     paths = [hb.sssp(weighted, 0) for _ in range(2)]
     results = hb.bfs(path, 0), hb.bfs(path, 0), hb.pagerank(path), *paths
+    hb.save_timeline(tmp_path / "t.json", *results)
     hb.save_timeline(tmp_path / "t.svg", *results)
-    text = (tmp_path / "t.svg").read_text()
-    rects(text)
-    assert ">runs</text>" in text
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    runs = [event["name"] for event in events if event.get("cat") == "runs"]
+    assert runs == ["search from 0", "search from 0", "run 2", "search from 0", "search from 0"]
+    rects((tmp_path / "t.svg").read_text())
     with pytest.raises(hb.ArgumentError, match="ends in"):
         hb.save_timeline(tmp_path / "t.png", *results)
