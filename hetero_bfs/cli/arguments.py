@@ -262,8 +262,8 @@ def _add_study(commands: Any) -> None:
         help="measure this machine and write the paper's tables and figures as a page",
         description=(
             "Measure strategies and selectors on Kronecker graphs or graph files and write one "
-            "HTML page, with an SVG and a CSV file for each figure. The folder must be new. It "
-            "is written at the end."
+            "HTML page, with an SVG and a CSV file for each figure. The folder must be new or "
+            "empty. It is written at the end."
         ),
     )
     add = command.add_argument

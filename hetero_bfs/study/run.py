@@ -51,10 +51,32 @@ from hetero_bfs.training.regret import measure_graph as measure_regret
 
 
 def check_folder(folder: Path) -> None:
-    """Raise `HeteroBFSError` unless a study can be written here: nothing is there yet."""
-    if folder.exists() or folder.is_symlink():
-        raise HeteroBFSError(f"{folder} is there already; name a new folder for the study")
+    """Raise `HeteroBFSError` unless a study can be written here: the folder is new or empty."""
+    if folder.is_dir():
+        folder = folder.resolve()  # follows links
+        _check_empty(folder)
+    elif folder.exists() or folder.is_symlink():
+        what = "a link to nothing" if folder.is_symlink() else "a file"
+        raise HeteroBFSError(f"{folder} is {what}, no folder; name a new one")
     check_new_entry(folder)
+
+
+def _check_empty(folder: Path) -> None:
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise HeteroBFSError(f"{folder} cannot be read: {error.strerror or error}") from error
+    if found:
+        named = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+        raise HeteroBFSError(
+            f"{folder} is not empty ({named}); remove an earlier study, or name a new folder"
+        )
+    if os.path.ismount(folder) or folder == Path.cwd():
+        what = "a mount point" if os.path.ismount(folder) else "the current folder"
+        raise HeteroBFSError(
+            f"{folder} is {what}, and a study renames its folder; name a new one, such as "
+            f"{folder / 'study'}"
+        )
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str, object]) -> None:
@@ -66,7 +88,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str,
             for name, content in {**files, "study.json": text.encode()}.items():
                 (temporary / name).write_bytes(content)
             with unbroken():
-                os.rename(temporary, target)
+                os.rename(temporary, target)  # also in place of an empty folder
     except OSError as error:
         raise HeteroBFSError(f"{folder}: cannot be written: {error.strerror or error}") from error
 

@@ -1,4 +1,4 @@
-"""Folders of a study: new, refused; and bad input."""
+"""Folders of a study: new, empty, refused; and bad input."""
 
 from __future__ import annotations
 
@@ -36,14 +36,26 @@ def contents(folder) -> dict[str, bytes]:
 
 
 @pytest.mark.usefixtures("quickly")
+def test_an_empty_folder_will_do(tmp_path):
+    (tmp_path / "out").mkdir()
+    assert study_in(tmp_path / "out") == 0
+    assert (tmp_path / "out" / "index.html").exists()
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    assert study_in(tmp_path / "link") == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "out" / "index.html").exists()
+
+
+@pytest.mark.usefixtures("quickly")
 def test_files_that_came_meanwhile_are_kept(tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-
-    def meanwhile(*_):
-        out.mkdir()
-        (out / "notes.txt").write_text("mine")
-
-    monkeypatch.setattr(run, "measure_graph", meanwhile)
+    out.mkdir()
+    monkeypatch.setattr(run, "measure_graph", lambda *_: (out / "notes.txt").write_text("mine"))
     assert study_in(out) == 1
     assert "cannot be written" in capsys.readouterr().err
     assert contents(out) == {"notes.txt": b"mine"}
@@ -63,13 +75,12 @@ def refused(folder, capsys, *words) -> None:
 def test_other_folders_are_refused_before_any_work(tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("mine")
     (tmp_path / "index.html").write_text("mine")
-    (tmp_path / "empty").mkdir()
-    for name in (".", "empty", "thesis.tex"):
-        refused(tmp_path / name, capsys, "is there already", "name a new folder")
+    refused(tmp_path, capsys, "thesis.tex", "name a new folder")
+    refused(tmp_path / "thesis.tex", capsys, "is a file")
     refused(tmp_path / "thesis.tex" / "below", capsys, "thesis.tex is a file")
     refused(tmp_path / "no" / "such", capsys, "there is no folder", "make it first")
     (tmp_path / "link").symlink_to("nowhere")
-    refused(tmp_path / "link", capsys, "is there already")
+    refused(tmp_path / "link", capsys, "link to nothing")
     assert (tmp_path / "index.html").read_text() == "mine"
 
 
@@ -78,8 +89,15 @@ def test_an_earlier_study_is_not_replaced(tmp_path, capsys):
     out = tmp_path / "out"
     assert study_in(out) == 0
     before = contents(out)
-    refused(out, capsys, "is there already")
+    refused(out, capsys, "index.html", "remove an earlier study")
     assert contents(out) == before
+
+
+@pytest.mark.usefixtures("never")
+def test_the_current_folder_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    refused(tmp_path / "out", capsys, "current folder", str(tmp_path / "out" / "study"))
 
 
 @pytest.mark.usefixtures("never")
@@ -102,8 +120,13 @@ def test_stopped_it_leaves_nothing(tmp_path, monkeypatch, error):
 
 
 @pytest.mark.usefixtures("quickly")
+@pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("failing", ["write_bytes", "rename"])
-def test_failing_to_write_it_leaves_nothing(tmp_path, monkeypatch, failing):
+def test_failing_to_write_it_leaves_all_as_it_was(tmp_path, monkeypatch, failing, exists):
+    out = tmp_path / "out"
+    if exists:
+        out.mkdir()
+
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -111,8 +134,9 @@ def test_failing_to_write_it_leaves_nothing(tmp_path, monkeypatch, failing):
         monkeypatch.setattr("hetero_bfs.study.run.os.rename", full)
     else:
         monkeypatch.setattr("pathlib.Path.write_bytes", full)
-    assert study_in(tmp_path / "out") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert study_in(out) == 1
+    assert not out.exists() or contents(out) == {}
+    assert [path.name for path in tmp_path.iterdir()] == (["out"] if exists else [])
 
 
 # Bad input: one line, no traceback.
