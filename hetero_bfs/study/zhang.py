@@ -18,10 +18,12 @@ from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import GraphError, ModelError
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING
+from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING, build_search_graph
 from hetero_bfs.graph500.process import check_memory, construct, generate
-from hetero_bfs.scheduling.named_selectors import make_selector
-from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, available
+from hetero_bfs.scheduling.model_selectors import ZhangSelector
+from hetero_bfs.scheduling.named_selectors import model_of
+from hetero_bfs.scheduling.speed_model import ZhangSpeeds
+from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES
 from hetero_bfs.study import figures, findings, style
 from hetero_bfs.study.measurements import efficiency, level_rows
 from hetero_bfs.study.page import (
@@ -46,7 +48,9 @@ from hetero_bfs.study.searches import (
     throughput,
     validate_configs,
 )
-from hetero_bfs.support.messages import announce
+from hetero_bfs.support.messages import announce, progress
+from hetero_bfs.training.collect import PAPER_PLAN, QUICK_PLAN, Plan, measure_graph
+from hetero_bfs.training.fit import TRAINING_FAMILY, fit_zhang
 from hetero_bfs.training.regret import sources_of
 
 if TYPE_CHECKING:
@@ -80,12 +84,12 @@ _UPLOAD = "upload"
 
 def measure(study: Study, options: StudyOptions, info: DeviceInfo | None) -> None:
     study.add("strategies", strategy_rows(info))
-    make_selector(ZHANG, info, available(info is not None))  # raises if its speeds are not known
     for order in _ORDERS:  # so that compiling counts for no step
         construct(KroneckerEdges(5), order)
+    speeds = _speeds(options, info, study.notes)
     for number, graph in enumerate(graphs := graphs_of(options, info), 1):
         announce(f"{graph.name}, graph {number} of {len(graphs)}")
-        _measure_graph(study, graph, options)
+        _measure_graph(study, graph, options, speeds)
 
 
 def strategy_rows(info: DeviceInfo | None) -> list[Row]:
@@ -101,17 +105,57 @@ def strategy_rows(info: DeviceInfo | None) -> list[Row]:
     ]
 
 
-def _measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
+def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) -> ZhangSpeeds:
+    """Return the paper's model of this machine: from its training, or measured now."""
+    try:
+        model = model_of(info)
+    except ModelError as error:
+        model = None
+        add_note(notes, str(error))
+    if model is not None and model.zhang is not None:
+        found, whence = model.zhang, f"from the speed model {model.name}"
+    else:
+        plan = QUICK_PLAN if options.quick else PAPER_PLAN
+        found = measure_speeds(plan, options)
+        scales = ", ".join(map(str, plan.scales))
+        whence = f"measured for this study at scales {scales}"
+    text = ", ".join(f"{n} {v:.3g} edges/s" for n, v in found.edges_per_second.items())
+    notes.append(
+        f"zhang's speeds are {whence}, the mean over {found.levels} levels of {found.graphs} "
+        f"Kronecker graphs: {text}; alpha {found.alpha:.3g}"
+    )
+    return found
+
+
+def measure_speeds(plan: Plan, options: StudyOptions) -> ZhangSpeeds:
+    graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
+    rows: list[Row] = []
+    for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
+        with open_engine(build_search_graph(graph.make()), options) as engine:
+            rows += measure_graph(engine, number, graph)
+    speeds: ZhangSpeeds | None = fit_zhang(pd.DataFrame(rows))
+    assert speeds is not None, "the plan has Kronecker graphs"
+    return speeds
+
+
+def _measure_graph(
+    study: Study, graph: Planned, options: StudyOptions, speeds: ZhangSpeeds
+) -> None:
     assert graph.scale is not None
     generator = KroneckerEdges(graph.scale)
     check_memory(generator)
     edges = generate(generator, options.regenerate, study.notes)
     for order in _ORDERS:
-        _measure_order(study, graph, options, edges, order)
+        _measure_order(study, graph, options, speeds, edges, order)
 
 
 def _measure_order(
-    study: Study, graph: Planned, options: StudyOptions, edges: EdgeSource, order: str
+    study: Study,
+    graph: Planned,
+    options: StudyOptions,
+    speeds: ZhangSpeeds,
+    edges: EdgeSource,
+    order: str,
 ) -> None:
     """Build and measure a graph in one order; nothing of it is in memory afterwards."""
     about = graph.row()
@@ -126,7 +170,7 @@ def _measure_order(
         keys = search_keys(built.num_vertices, built.is_isolated, options.keys)
         if not keys:
             raise GraphError(f"{graph.name} has no edge between two vertices")
-        configs = _configs(engine, order, study.notes)
+        configs = _configs(engine, order, speeds, study.notes)
         if not configs:
             return
         name = f"{graph.name}, {order} order"
@@ -141,13 +185,16 @@ def _measure_order(
             study.add("levels", level_rows(subject, options.rounds, study.notes))
 
 
-def _configs(engine: Engine, order: str, notes: list[str]) -> list[Configuration]:
+def _configs(
+    engine: Engine, order: str, speeds: ZhangSpeeds, notes: list[str]
+) -> list[Configuration]:
     found = []
     for name in BARS:
         if SELECTORS_ORDERS.get(name, "degree") != order:
             continue
         try:
-            engine.set_selector(name)
+            zhang = ZhangSelector(speeds, engine.candidates) if name == ZHANG else None
+            engine.set_selector(zhang or name)
             found.append(Configuration(name, "selector", engine.selector))
         except ModelError as error:
             add_note(notes, f"{name} is left out: {error}")

@@ -8,21 +8,19 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
-from made_models import model_json
 from study_runs import TINY, study, table
 
 from hetero_bfs.devices.opencl.driver import list_devices
-from hetero_bfs.scheduling import named_selectors
-from hetero_bfs.scheduling.model_files import read_model
 from hetero_bfs.study import PAPERS, paper_named, zhang
+from hetero_bfs.training.collect import Plan
 
 SCALES = (5, 7)
-MODEL = read_model(json.dumps(model_json("made")), "made")
 
 
 def run(out, *more) -> int:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(named_selectors, "find_model", lambda *_: MODEL)
+        patch.setattr(zhang, "QUICK_PLAN", Plan((6,), 2, 1))
+        patch.setattr(zhang, "model_of", lambda info: None)
         arguments = ["--paper", "zhang", "--scale", *SCALES, "--quick", *TINY, "--device", "cpu"]
         return study(*([] if out is None else [out]), *arguments, *more)
 
@@ -60,6 +58,7 @@ def test_figure_4(made):
     assert (rows["harmonic_mean_gteps"] > 0).all()
     notes = json.loads((made / "study.json").read_text())["notes"]
     assert any("daga is left out" in note for note in notes)
+    assert any("2 Kronecker graphs" in note and "edges/s" in note for note in notes)
 
 
 def test_preprocessing_by_step(made):
@@ -132,13 +131,6 @@ def test_energy_is_over_dagas(made):
     found = {row["claim"]: row["ours"] for row in claims}
     assert found["energy efficiency of zhang over daga"] == pytest.approx(6.0 / 3.0)
     assert found["energy efficiency of zhang over yasui"] is None
-
-
-def test_without_speeds_of_zhang_nothing_is_measured(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(zhang, "construct", None)
-    monkeypatch.setattr(named_selectors, "find_model", lambda *_: None)
-    assert study(tmp_path / "out", "--paper", "zhang", "--scale", 5, "--device", "cpu") == 1
-    assert "train first" in capsys.readouterr().err
 
 
 def test_regenerated_edges_give_the_same_searches(made, tmp_path):
