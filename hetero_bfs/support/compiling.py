@@ -81,11 +81,8 @@ _NOTICE = (
     "does so beforehand"
 )
 
-notice = Notice()
-
-
 event.register("numba:compile", _Collector())
-event.register("numba:compile", notice)
+event.register("numba:compile", Notice())
 
 # By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
 # is also the OpenCL device, they occupy a core that the work needs: a 0.1 ms level then takes
