@@ -267,9 +267,9 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
-        The parameters are as in `from_pandas`. Ids of type uint32, and weights of type int32,
-        float32 and float64, are read without a copy. Other types are converted first, and the
-        weights of all batches to one type. Needs pyarrow.
+        The parameters are as in `from_pandas`. If the table is one batch, ids of type uint32, and
+        weights of type int32, float32 and float64, are read without a copy. Other types are
+        converted first, and several batches are joined. Needs pyarrow.
 
         Raises
         ------

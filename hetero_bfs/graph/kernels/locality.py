@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from hetero_bfs.graph.kernels.sorting import SLOTS, radix_sort
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import parallel_kernel, part_of
 
@@ -22,8 +23,6 @@ _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
 _THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
-_DIGIT_BITS = np.uint64(11)
-_DIGITS = 1 << 11
 _ONE = np.uint64(1)
 
 
@@ -96,6 +95,7 @@ def order_by_partitions(indptr, indices, order, position, distance):
     n = order.size
     aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
     keys, walked = np.empty((2, n), np.uint64), np.empty(n, np.uint32)
+    slot = np.empty(SLOTS, np.int64)
     begin = 0
     while begin < n:
         end = begin + 1
@@ -108,9 +108,11 @@ def order_by_partitions(indptr, indices, order, position, distance):
             for i in range(size):
                 v = order[begin + i]
                 keys[0, i] = (_spread(distance[v]) << np.uint64(1)) | _spread(aside[v])
-            sort_by_key(keys[:, :size], order[begin:end], walked[:size])
-            for i in range(begin, end):
-                position[order[i]] = i
+            others = keys[1, :size], walked[:size]
+            _, sorted_ids = radix_sort(keys[0, :size], order[begin:end], *others, slot)
+            for i in range(size):
+                order[begin + i] = sorted_ids[i]
+                position[order[begin + i]] = begin + i
         begin = end
 
 
@@ -139,33 +141,6 @@ def _spread(number):
     bits = (bits | (bits << np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     bits = (bits | (bits << np.uint64(2))) & np.uint64(0x3333333333333333)
     return (bits | (bits << np.uint64(1))) & np.uint64(0x5555555555555555)
-
-
-@kernel
-def sort_by_key(keys, items, scratch):
-    """Radix sort of items (uint32) by keys[0], uint64 (2, items); overwrites `keys`."""
-    differing = np.uint64(0)
-    for i in range(items.size):
-        differing |= keys[0, i] ^ keys[0, 0]
-    slot = np.empty(_DIGITS + 1, np.int64)
-    mask = np.uint64(_DIGITS - 1)
-    source, target = 0, 1
-    shift = np.uint64(0)
-    while shift < np.uint64(64) and differing >> shift:
-        slot[:] = 0
-        for i in range(items.size):
-            slot[((keys[source, i] >> shift) & mask) + np.uint64(1)] += 1
-        for d in range(1, _DIGITS):
-            slot[d] += slot[d - 1]
-        for i in range(items.size):
-            digit = (keys[source, i] >> shift) & mask
-            keys[target, slot[digit]] = keys[source, i]
-            scratch[slot[digit]] = items[i]
-            slot[digit] += 1
-        for i in range(items.size):  # quicker to compile than an assignment of arrays
-            items[i] = scratch[i]
-        source, target = target, source
-        shift += _DIGIT_BITS
 
 
 @parallel_kernel(
