@@ -86,27 +86,6 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
     return columns.edges(columns.arrays_of(arrays, "astype"))
 
 
-def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
-    narwhals = _package("narwhals")
-    try:
-        held = narwhals.from_native(frame)
-    except TypeError:
-        raise ArgumentError(
-            f"the frame is of type {type(frame).__name__}, which narwhals does not know; give a "
-            "data frame, such as one of pandas, Polars or cuDF"
-        ) from None
-    _check_names(columns, held.collect_schema().names())
-    held = held.select(columns.names)
-    if isinstance(held, narwhals.LazyFrame):
-        held = held.collect()
-    arrays = []
-    for name in columns.names:
-        column = held.get_column(name)
-        _check_present(name, int(column.null_count()))
-        arrays.append(column.to_numpy())
-    return columns.edges(columns.arrays_of(arrays, "cast"))
-
-
 def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeList:
     """Return the rows of a table as edges; see `CSRGraph.from_arrow`."""
     if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
