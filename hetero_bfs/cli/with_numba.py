@@ -63,7 +63,7 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 def announce() -> Announcer:
-    compiling.notice.is_due = False  # the announcer says it at once
+    compiling.compilations.is_due = False  # the announcer says it at once
     announcer = Announcer()
     event.register("numba:compile", announcer)
     return announcer
