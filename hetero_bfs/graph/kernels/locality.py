@@ -168,32 +168,14 @@ def permute_lists(given, part, parts):
 
 
 @kernel
-def order_by_level(indptr, indices, root, order, ends):
-    """Fill `order` with vertices by level from the root, then with unreached vertices.
+def order_by_level(indptr, indices, root, order, distance):
+    """Fill the beginning of `order` with the vertices that the root reaches, by level.
 
-    `order` is uint32 (n,), `ends` int64 (n,). Level i ends before order[ends[i]]. Returns the
-    number of levels. Vertices beyond `indptr` have no edges.
+    Fills their `distance`, too; both are uint32 (n,). Returns the number of these vertices. Those
+    beyond `indptr` have no edges.
     """
-    seen = np.zeros(order.size, np.bool_)
-    seen[root] = True
-    order[0] = root
-    end, i, levels = 1, 0, 0
-    while i < end:
-        ends[levels] = end
-        while i < ends[levels]:
-            u = np.int64(order[i])
-            i += 1
-            if u >= indptr.size - 1:
-                continue
-            for k in range(indptr[u], indptr[u + 1]):
-                v = indices[k]
-                if not seen[v]:
-                    seen[v] = True
-                    order[end] = v
-                    end += 1
-        levels += 1
-    for v in range(order.size):
-        if not seen[v]:
-            order[end] = v
-            end += 1
-    return levels
+    if root >= indptr.size - 1:
+        order[0], distance[root] = root, 0
+        return 1
+    marks = _Marks(np.full(order.size, _UNSEEN), _UNSEEN, False)
+    return _walk(indptr, indices, root, 0, marks, order, distance)[0]
