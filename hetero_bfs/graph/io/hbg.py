@@ -343,10 +343,11 @@ def _check_table(
         found = [(s.dtype, s.num_bytes) for s in table if s.name == name]
         known = [(dtype, count * int(dtype[-1])) for dtype in dtypes]
         if (found or name != "weights") and not (len(found) == 1 and found[0] in known):
+            expected = " or ".join(f"{size} bytes of {dtype}" for dtype, size in known)
             raise GraphFileError(
                 f"{file}: header: byte {_ALIGNMENT_BYTES}: section {name} is "
-                f"{found or 'missing'} in the table; one entry of dtype {' or '.join(dtypes)} for "
-                f"{count} numbers is expected: damaged, write the file again"
+                f"{found or 'missing'} in the table; one entry with {expected} is expected: "
+                "damaged, write the file again"
             )
 
 

@@ -130,7 +130,7 @@ def test_hbg_errors(tmp_path: Path) -> None:
         [good, good],
     ):
         put(path, version_2(graph, wrong))
-        error_of(path, "header: byte 64: section weights is", "<i4 or <f4 or <f8 for 4 numbers")
+        error_of(path, "header: byte 64: section weights is", "16 bytes of <f4 or 32 bytes of <f8")
         with pytest.raises(GraphFileError, match="section weights"):
             io.read(path)
     put(path, version_2(graph, [section([5, 5, np.nan, 7], "<f8")]))
