@@ -186,8 +186,8 @@ def _rows_of_lists(matrix: Any) -> Any:
     if lengths != [len(values) for values in matrix.data]:
         raise GraphError("rows of the matrix have more ids, or more values; give a value for each")
     ids, values = (list(chain.from_iterable(lists)) for lists in (matrix.rows, matrix.data))
-    ids = integer_array(np.array(ids), "the matrix's rows")
-    lists = np.array(values, matrix.dtype), ids, np.cumsum([0, *lengths])
+    indices = integer_array(np.array(ids), "the matrix's rows")
+    lists = np.array(values, matrix.dtype), indices, np.cumsum([0, *lengths])
     return csr_array(lists, shape=matrix.shape)
 
 
@@ -216,4 +216,3 @@ _CHECKS = {
 }
 _PLAIN = {"lil": _rows_of_lists, "dok": _coordinates_of_keys}
 """Conversions of formats without arrays; the results are checked."""
-

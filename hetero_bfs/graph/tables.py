@@ -14,7 +14,7 @@ from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.matrix_checks import convert_matrix
 from hetero_bfs.graph.vertex_names import NameTable
-from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights, weight_dtype_of
+from hetero_bfs.graph.weights import Duplicates, as_weights, weight_dtype_of
 from hetero_bfs.support.checks import MOST_EXACT, check_flag
 
 if TYPE_CHECKING:
