@@ -1,4 +1,4 @@
-"""Conversion of NetworkX's graphs to the backend's."""
+"""Conversions between NetworkX's graphs and the backend's."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ConvertedGraph:
     """A graph of the backend; node i is the i-th node of NetworkX's graph.
 
     `successors` and `predecessors` are the same object if the graph is undirected. Parallel edges
-    are one entry. `weights` holds an attribute of the edges; if all are Python integers
-    (`integral`), distances are integers, too.
+    are one entry. `weights` holds the edges' attribute `weight_name`; if all are Python integers
+    (`integral`), distances are integers, too. `graph` has the graph's attributes.
     """
 
     nodes: list[Any]
@@ -34,6 +34,8 @@ class ConvertedGraph:
     predecessors: Lists = field(repr=False)
     weights: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     integral: bool = True
+    weight_name: Any = None
+    graph: dict[Any, Any] = field(default_factory=dict)
 
     __networkx_backend__ = "hetero"
 
@@ -131,6 +133,8 @@ def convert_from_nx(
     converted = ConvertedGraph(
         nodes, graph.is_directed(), graph.is_multigraph(), successors, predecessors
     )
+    if preserve_graph_attrs:
+        converted.graph.update(graph.graph)
     if edge_attrs:
         [(attribute, default)] = edge_attrs.items()
         if graph.is_multigraph():
@@ -138,6 +142,7 @@ def convert_from_nx(
         converted.weights, converted.integral = _weights(
             _rows(graph._adj, nodes), attribute, default
         )
+        converted.weight_name = attribute
     return converted
 
 
@@ -184,7 +189,26 @@ def _weights(rows: Rows, attribute: Any, default: Any) -> tuple[npt.NDArray[np.f
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
-    """Return a result, which is NetworkX's already."""
-    if isinstance(result, ConvertedGraph):
-        raise NotImplementedError("a converted graph does not convert back; keep NetworkX's graph")
-    return result
+    if not isinstance(result, ConvertedGraph):
+        return result
+    kind = {
+        (False, False): nx.Graph,
+        (True, False): nx.DiGraph,
+        (False, True): nx.MultiGraph,
+        (True, True): nx.MultiDiGraph,
+    }[result.directed, result.multigraph]
+    graph = kind(**result.graph)
+    graph.add_nodes_from(result.nodes)
+    indptr, indices = result.successors
+    ends = result.objects_of(indices)
+    starts = result.objects_of(np.repeat(np.arange(len(result)), np.diff(indptr)))
+    if result.multigraph and not result.directed:
+        keep = np.repeat(np.arange(len(result)), np.diff(indptr)) <= indices
+        starts = [v for v, kept in zip(starts, keep, strict=True) if kept]
+        ends = [v for v, kept in zip(ends, keep, strict=True) if kept]
+    graph.add_edges_from(zip(starts, ends, strict=True))
+    if result.weights is not None:
+        values = result.weights.astype(np.int64) if result.integral else result.weights
+        for start, end, value in zip(starts, ends, values.tolist(), strict=True):
+            graph[start][end][result.weight_name] = value
+    return graph

@@ -146,9 +146,22 @@ def test_a_node_that_cannot_be_hashed(name):
     assert_same(name, nx.path_graph(4), [1, 2], *([1] if name == "has_path" else []))
 
 
-def test_a_converted_graph_does_not_convert_back():
-    with pytest.raises(NotImplementedError, match="keep NetworkX's graph"):
-        convert_to_nx(convert_from_nx(nx.path_graph(3)))
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_a_converted_graph_converts_back(kind):
+    graph = kind([("b", "a"), ("a", "a"), ("a", "c"), ("c", "b")], name="ring")
+    graph.add_node("alone")
+    back = convert_to_nx(convert_from_nx(graph, preserve_graph_attrs=True))
+    assert type(back) is kind
+    assert nx.utils.graphs_equal(back, graph)
+    assert list(back) == list(graph)
+
+
+def test_weights_convert_back():
+    for values in ([1, 2, 3], [0.5, 2, 3]):
+        graph = nx.DiGraph()
+        graph.add_weighted_edges_from(zip("abc", "bca", values, strict=True))
+        back = convert_to_nx(convert_from_nx(graph, edge_attrs={"weight": 1}))
+        assert nx.utils.graphs_equal(back, graph)
 
 
 def test_views_are_converted_as_what_they_show():
