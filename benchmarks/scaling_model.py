@@ -1,7 +1,7 @@
 """Searches by simulated ranks: own work measured, exchanges predicted.
 
 Every rank is one thread on a host of its own. A rank's levels are measured while the others wait
-(hetero_bfs.ranks.communicator). What the ranks send is counted, and its seconds are predicted:
+(tests/support/simulated_ranks.py). What the ranks send is counted, and its seconds are predicted:
 
 - reduction: log2 P steps of a message;
 - dense exchange (allgatherv): recursive doubling, as Bruck's: log2 P messages, and the bytes of all
@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,11 +28,14 @@ from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
-from hetero_bfs.ranks.communicator import Communicator, SimulatedCommunicator, run_ranks
+from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.exchange import WORD_BYTES
 from hetero_bfs.ranks.partition import KroneckerShare, RankGraph
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from simulated_ranks import SimulatedCommunicator, run_ranks
 
 Row = dict[str, Any]
 
@@ -116,7 +121,7 @@ def simulate(scale: int, ranks: int, num_keys: int, rounds: int, network: Networ
     edges = KroneckerEdges(scale)
 
     def run(communicator: SimulatedCommunicator) -> Measured:
-        share = KroneckerShare(edges, communicator.rank, ranks)
+        share = KroneckerShare(**vars(edges), rank=communicator.rank, ranks=ranks)
         graph = construct(communicator, share, edges.num_input_edges)
         degrees = communicator.collect(graph.input_degree)
         keys = search_keys(

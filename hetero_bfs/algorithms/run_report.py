@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.errors import CheckOutcome
 from hetero_bfs.graph.vertex_names import name_of
-from hetero_bfs.scheduling.trace import format_iterations
+from hetero_bfs.scheduling.trace import ITERATIONS, Columns, format_table
 from hetero_bfs.support.memory import format_bytes
 
 R = TypeVar("R")
@@ -29,6 +29,9 @@ class Report(Generic[R]):
 
     place_reason: str | None = None
     """Why the run was on its place; None if the caller named it."""
+
+    columns: Columns = ITERATIONS
+    """Those of `table`."""
 
     def __init__(
         self,
@@ -104,4 +107,4 @@ class Report(Generic[R]):
 
     def table(self) -> str:
         result: Any = self.result
-        return format_iterations(result.traces)
+        return format_table(self.columns, result.traces)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -117,6 +118,7 @@ def study(options: Namespace) -> int:
 
     need_package("matplotlib", "matplotlib", "study", "study")
 
+    from hetero_bfs.scheduling.trace import format_table
     from hetero_bfs.study.run import run_study
     from hetero_bfs.study.searches import StudyOptions
 
@@ -131,24 +133,16 @@ def study(options: Namespace) -> int:
     summary = run_study(options.out_dir, StudyOptions(**given, engine=engine_options(options)))
     print_notes(summary["notes"])
     text = text_stream(options)
-    for name, rows in summary["tables"].items() if options.paper else ():
+    for title, rows in summary["tables"].items():
         if rows:
-            print(f"{name}\n{_columns_of(rows)}\n", file=text)
+            columns = {name: ("" if n else "<", itemgetter(name)) for n, name in enumerate(rows[0])}
+            print(f"{title}\n{format_table(columns, rows)}\n", file=text)
     for name, finding in summary["findings"].items():
         print(f"{name + ':':<15}{finding}", file=text)
     if options.out_dir is not None:
         print(f"the page is {options.out_dir / 'index.html'}", file=text)
     write_json(options.json, summary)
     return 0
-
-
-def _columns_of(rows: list[dict[str, str]]) -> str:
-    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in lines
-    )
 
 
 def train(options: Namespace) -> int:

@@ -8,7 +8,6 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -122,16 +121,8 @@ def _check_format(option: str, path: Path) -> None:
 
 
 def load_numba() -> None:
-    _load_numba()
-    terminal.end_even_if_stuck()
-
-
-@cache
-def _load_numba() -> None:
     environment.import_numba()
-    from hetero_bfs.cli.with_numba import announce
-
-    announce()
+    terminal.end_even_if_stuck()
 
 
 _WITHOUT_NUMBA = ("completion", "devices", "doctor", "warm-up")

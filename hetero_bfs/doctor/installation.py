@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Iterator
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 PYTHON, MACHINE = "Python", "machine"
 _SUPPORTED = (3, 11), (3, 15)
 """The first version that works, and the first later one that does not."""
-
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*(?:>=\s*([\d.]+))?")
 
 
 def check_python() -> Iterator[Finding]:
@@ -52,6 +49,8 @@ def _this_package() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
     try:
         required = metadata.requires("hetero_bfs") or []
     except metadata.PackageNotFoundError:
@@ -59,41 +58,21 @@ def _packages() -> Iterator[Finding]:
         yield Finding(PYTHON, "packages", "missing", text, "pip install .")
         return
     good = []
-    for line in required:
-        name, least = requirement(line)
-        if name is None:
+    for wanted in map(Requirement, required):
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
+        remedy = f"{sys.executable} -m pip install '{wanted.name}{wanted.specifier}'"
         try:
-            found = metadata.version(name)
+            found = metadata.version(wanted.name)
         except metadata.PackageNotFoundError:
-            yield Finding(PYTHON, name, "missing", "not installed", _install(line), True)
+            yield Finding(PYTHON, wanted.name, "missing", "not installed", remedy, True)
             continue
-        if numbers(found) < numbers(least):
-            text = f"{found} is too old; {least} is needed"
-            yield Finding(PYTHON, name, "failed", text, _install(line), True)
+        if wanted.specifier.contains(found, prereleases=True):
+            good.append(f"{wanted.name} {found}")
         else:
-            good.append(f"{name} {found}")
+            text = f"{found} does not fit; {wanted.specifier} is needed"
+            yield Finding(PYTHON, wanted.name, "failed", text, remedy, True)
     yield Finding(PYTHON, "packages", "ok", ", ".join(good))
-
-
-def requirement(line: str) -> tuple[str | None, str]:
-    """Return the name and the minimum version of a requirement; no name if it belongs to an extra.
-
-    Only `>=` is read: this package requires minimum versions only.
-    """
-    match = _REQUIREMENT.match(line)
-    if match is None or "extra ==" in line:
-        return None, ""
-    return match[1], match[2] or ""
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """Return a version's leading numbers, for comparison: (2, 1) for 2.1rc1."""
-    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0])))
-
-
-def _install(line: str) -> str:
-    return f"{sys.executable} -m pip install '{line.partition(';')[0].strip()}'"
 
 
 def check_machine() -> Iterator[Finding]:
@@ -130,14 +109,6 @@ CACHES = "caches"
 
 
 def check_kept_files() -> Iterator[Finding]:
-    yield from _compiled_code()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    pocl = os.environ.get("POCL_CACHE_DIR")
-    yield _foreign("PoCL", Path(pocl) if pocl else cache / "pocl", "POCL_CACHE_DIR")
-    yield _foreign("PyOpenCL", cache / "pyopencl", "XDG_CACHE_HOME")
-
-
-def _compiled_code() -> Iterator[Finding]:
     from hetero_bfs.support import private_cache
 
     with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
@@ -150,30 +121,6 @@ def _compiled_code() -> Iterator[Finding]:
     text = answer[0] if answer else "compiled code is not kept, so every run compiles"
     remedy = "export NUMBA_CACHE_DIR to a folder of yours"
     yield Finding(CACHES, "compiled code", "failed", text.partition("; set ")[0], remedy)
-
-
-def _foreign(name: str, folder: Path, variable: str) -> Finding:
-    try:
-        if not folder.is_dir():
-            return _to_be_made(name, folder, variable)
-        mode = folder.stat().st_mode
-    except OSError as error:
-        return Finding(CACHES, name, "failed", f"{folder}: {error.strerror}", f"export {variable}")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        remedy = f"chmod u+rwx {folder}, or export {variable} to a folder of yours"
-        return Finding(CACHES, name, "failed", f"{folder} cannot be written", remedy)
-    text = f"{folder}, {_content(folder)}"
-    if stat.S_IMODE(mode) & 0o022:
-        return Finding(CACHES, name, "failed", f"{text}: others can write", f"chmod go-w {folder}")
-    return Finding(CACHES, name, "ok", text)
-
-
-def _to_be_made(name: str, folder: Path, variable: str) -> Finding:
-    parent = next((p for p in folder.parents if p.exists()), Path("/"))
-    if os.access(parent, os.W_OK | os.X_OK):
-        return Finding(CACHES, name, "ok", f"{folder} is not there yet")
-    text = f"{folder} is not there and cannot be made"
-    return Finding(CACHES, name, "failed", text, f"export {variable} to a folder of yours")
 
 
 def _content(folder: Path) -> str:

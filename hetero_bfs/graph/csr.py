@@ -33,7 +33,6 @@ from hetero_bfs.graph.list_checks import checked_lists
 from hetero_bfs.graph.tables import (
     TableColumns,
     edges_of_arrow,
-    edges_of_frame,
     edges_of_networkx,
     edges_of_pandas,
     edges_of_scipy,
@@ -267,9 +266,9 @@ class CSRGraph:
     ) -> CSRGraph:
         """Build from a table that exports Arrow data, such as pyarrow's, Polars' or DuckDB's.
 
-        The parameters are as in `from_pandas`. Ids of type uint32, and weights of type int32,
-        float32 and float64, are read without a copy. Other types are converted first, and the
-        weights of all batches to one type. Needs pyarrow.
+        The parameters are as in `from_pandas`. If the table is one batch, ids of type uint32, and
+        weights of type int32, float32 and float64, are read without a copy. Other types are
+        converted first, and several batches are joined. Needs pyarrow.
 
         Raises
         ------
@@ -278,31 +277,6 @@ class CSRGraph:
         """
         columns = TableColumns(source, target, weight, num_vertices, directed, duplicates, renumber)
         return cls.from_edge_source(edges_of_arrow(table, columns))
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        source: str = "source",
-        target: str = "target",
-        weight: str | None = None,
-        num_vertices: int | None = None,
-        directed: bool = False,
-        duplicates: Duplicates = "min",
-        renumber: bool = False,
-    ) -> CSRGraph:
-        """Build from any data frame that narwhals knows, such as Polars', cuDF's or Modin's.
-
-        The parameters are as in `from_pandas`. A lazy frame is collected; only its named columns
-        are computed. Needs narwhals.
-
-        Raises
-        ------
-        ArgumentError, GraphError
-            As for `from_pandas`, or narwhals is not installed.
-        """
-        columns = TableColumns(source, target, weight, num_vertices, directed, duplicates, renumber)
-        return cls.from_edge_source(edges_of_frame(frame, columns))
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the neighbour lists as a SciPy sparse array of shape (num_vertices, num_vertices).

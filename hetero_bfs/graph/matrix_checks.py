@@ -30,8 +30,10 @@ def convert_matrix(
     """
     check_square(matrix)
     later = ids_of_rows_later and matrix.format == "csr"
-    check = _check_rows if later else _CHECKS[matrix.format]
     try:
+        if matrix.format in _PLAIN:
+            matrix = _PLAIN[matrix.format](matrix)
+        check = _check_rows if later else _CHECKS[matrix.format]
         check(matrix)
         return convert(_readable(matrix))
     except GraphError:
@@ -106,14 +108,14 @@ _MOST_OFFSET = 2**30
 """Below this, SciPy's int32 sum of a diagonal's offset and a row does not overflow."""
 
 
-def _check_lists(matrix: Any, num_lists: int) -> None:
+def _check_lists(matrix: Any, num_lists: int, dimensions: int = 1) -> None:
     indptr = integer_array(matrix.indptr, "the matrix's indptr")
     indices = integer_array(matrix.indices, "the matrix's indices")
     if indptr.size != num_lists + 1:
         raise GraphError(
             f"the matrix's indptr has {indptr.size} entries; {num_lists} lists need {num_lists + 1}"
         )
-    _check_values(matrix.data, indices.size)
+    _check_values(matrix.data, indices.size, dimensions)
     fault = offsets_fault(indptr, indices.size)
     if fault is not None:
         raise GraphError(
@@ -143,24 +145,15 @@ def _check_compressed(matrix: Any) -> None:
 
 
 def _check_blocks(matrix: Any) -> None:
-    values = np.asarray(matrix.data)
-    _check_values(matrix.data, len(matrix.indices), 3)
-    height, width = values.shape[1:]
+    height, width = matrix.blocksize
     n = matrix.shape[0]
     if height < 1 or width < 1 or n % height or n % width:
         raise GraphError(
             f"the matrix has blocks of shape ({height}, {width}); {n} rows and columns must be "
             "multiples of it"
         )
-    _check_lists(_Lists(matrix.indptr, matrix.indices, values[:, 0, 0]), n // height)
+    _check_lists(matrix, n // height, 3)
     check_ids(matrix.indices, n // width)
-
-
-class _Lists:
-    """The CSR arrays of a BSR matrix's blocks."""
-
-    def __init__(self, indptr: Any, indices: Any, data: npt.NDArray[Any]) -> None:
-        self.indptr, self.indices, self.data = indptr, indices, data
 
 
 def _check_coordinates(matrix: Any) -> None:
@@ -185,35 +178,25 @@ def _check_diagonals(matrix: Any) -> None:
         raise GraphError("the matrix's offsets name a diagonal twice; add these diagonals up")
 
 
-def _check_linked(matrix: Any) -> None:
-    n = matrix.shape[0]
-    rows, values = matrix.rows, matrix.data
-    for name, lists in (("rows", rows), ("data", values)):
-        if np.shape(lists) != (n,) or not all(isinstance(one, list) for one in lists):
-            raise GraphError(f"the matrix's {name} must be {n} lists; build the matrix anew")
-    lengths = [list(map(len, lists)) for lists in (rows, values)]
-    if lengths[0] != lengths[1]:
-        row = next(i for i, pair in enumerate(zip(*lengths, strict=True)) if pair[0] != pair[1])
-        raise GraphError(
-            f"row {row} of the matrix has {lengths[0][row]} ids and {lengths[1][row]} values; give "
-            "one value for each"
-        )
-    _check_each(list(chain.from_iterable(rows)), "rows", n)
+def _rows_of_lists(matrix: Any) -> Any:
+    """Return a LIL matrix as CSR; SciPy's own conversion trusts the lengths of its lists."""
+    from scipy.sparse import csr_array
+
+    lengths = [len(ids) for ids in matrix.rows]
+    if lengths != [len(values) for values in matrix.data]:
+        raise GraphError("rows of the matrix have more ids, or more values; give a value for each")
+    ids, values = (list(chain.from_iterable(lists)) for lists in (matrix.rows, matrix.data))
+    indices = integer_array(np.array(ids), "the matrix's rows")
+    lists = np.array(values, matrix.dtype), indices, np.cumsum([0, *lengths])
+    return csr_array(lists, shape=matrix.shape)
 
 
-def _check_keys(matrix: Any) -> None:
-    keys = list(matrix.keys())
-    if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):
-        raise GraphError("a key of the matrix is not a pair (row, column); build the matrix anew")
-    _check_each(list(chain.from_iterable(keys)), "keys", matrix.shape[0])
+def _coordinates_of_keys(matrix: Any) -> Any:
+    from scipy.sparse import coo_array
 
-
-def _check_each(ids: list[Any], name: str, num_vertices: int) -> None:
-    try:
-        array = integer_array(np.array(ids), f"the matrix's {name}")
-    except ValueError as error:  # some entries are lists of unequal lengths
-        raise GraphError(f"the matrix's {name} must be integers; build the matrix anew") from error
-    check_ids(array, num_vertices, name)
+    ends = integer_array(np.array(list(chain.from_iterable(matrix.keys()))), "the matrix's keys")
+    values = np.array(list(matrix.values()), matrix.dtype)
+    return coo_array((values, tuple(ends.reshape(values.size, 2).T)), shape=matrix.shape)
 
 
 _LISTS = ("data", "indices", "indptr")
@@ -230,6 +213,6 @@ _CHECKS = {
     "bsr": _check_blocks,
     "coo": _check_coordinates,
     "dia": _check_diagonals,
-    "lil": _check_linked,
-    "dok": _check_keys,
 }
+_PLAIN = {"lil": _rows_of_lists, "dok": _coordinates_of_keys}
+"""Conversions of formats without arrays; the results are checked."""

@@ -376,9 +376,8 @@ def layers_of(
     """
     from hetero_bfs.graph.kernels.locality import order_by_level
 
-    n = lengths.size
-    order, ends = np.empty(n, np.uint32), np.empty(n, np.int64)
-    count = order_by_level(indptr, indices, root, order, ends)
-    ends = ends[:count].copy()
-    layer = np.searchsorted(ends, np.arange(n), side="right")
-    return order[np.lexsort((-lengths[order], layer))], ends
+    order, distance = np.empty(lengths.size, np.uint32), np.full(lengths.size, NO_VERTEX, np.uint32)
+    reached = order_by_level(indptr, indices, root, order, distance)
+    order[reached:] = np.flatnonzero(distance == NO_VERTEX)
+    ends = np.cumsum(np.bincount(distance[order[:reached]]))
+    return order[np.lexsort((-lengths[order], distance[order]))], ends

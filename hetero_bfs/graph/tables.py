@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from hetero_bfs.errors import ArgumentError, GraphError
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.edge_source import CHUNK_EDGES, VertexArray
 from hetero_bfs.graph.matrix_checks import convert_matrix
 from hetero_bfs.graph.vertex_names import NameTable
-from hetero_bfs.graph.weights import Duplicates, WeightArray, as_weights, weight_dtype_of
+from hetero_bfs.graph.weights import Duplicates, as_weights, weight_dtype_of
 from hetero_bfs.support.checks import MOST_EXACT, check_flag
 
 if TYPE_CHECKING:
@@ -87,29 +86,8 @@ def edges_of_pandas(frame: pandas.DataFrame, columns: TableColumns) -> EdgeList:
     return columns.edges(columns.arrays_of(arrays, "astype"))
 
 
-def edges_of_frame(frame: Any, columns: TableColumns) -> EdgeList:
-    narwhals = _package("narwhals")
-    try:
-        held = narwhals.from_native(frame)
-    except TypeError:
-        raise ArgumentError(
-            f"the frame is of type {type(frame).__name__}, which narwhals does not know; give a "
-            "data frame, such as one of pandas, Polars or cuDF"
-        ) from None
-    _check_names(columns, held.collect_schema().names())
-    held = held.select(columns.names)
-    if isinstance(held, narwhals.LazyFrame):
-        held = held.collect()
-    arrays = []
-    for name in columns.names:
-        column = held.get_column(name)
-        _check_present(name, int(column.null_count()))
-        arrays.append(column.to_numpy())
-    return columns.edges(columns.arrays_of(arrays, "cast"))
-
-
-def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
-    """Return the rows of a table as edges, batch by batch; see `CSRGraph.from_arrow`."""
+def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeList:
+    """Return the rows of a table as edges; see `CSRGraph.from_arrow`."""
     if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
         raise ArgumentError(
             f"the table is of type {type(table).__name__}; give a pyarrow.Table, or what has the "
@@ -118,48 +96,10 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeBatches:
     pyarrow = _package("pyarrow")
     held = pyarrow.table(table)
     _check_names(columns, held.column_names)
-    held = held.select(columns.names)
-    if columns.renumber:  # all batches at once, since names are numbered in their order
-        for name in columns.names:
-            _check_present(name, held.column(name).null_count)
-        arrays = [column.to_numpy() for column in held.columns]
-        return EdgeBatches([columns.edges(columns.arrays_of(arrays, "cast"))])
-    batches = []
-    for batch in held.to_batches():
-        for name, column in zip(columns.names, batch.columns, strict=True):
-            _check_present(name, column.null_count)
-        if batch.num_rows:
-            arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-            batches.append(columns.arrays_of(arrays, "cast"))
-    if columns.weight is not None and len({arrays[2].dtype for arrays in batches}) > 1:
-        for arrays in batches:  # integers beyond int32 in one batch make all batches float64
-            arrays[2] = arrays[2].astype(np.float64, copy=False)
-    if not batches:
-        batches.append(columns.arrays_of([column.to_numpy() for column in held.columns], "cast"))
-    return EdgeBatches([columns.edges(arrays) for arrays in batches])
-
-
-class EdgeBatches:
-    """Edges in one or several edge lists of one kind, read without copying; see `EdgeSource`."""
-
-    both_directions = False
-
-    def __init__(self, parts: Sequence[EdgeList]) -> None:
-        self.parts = parts
-        self.num_vertices = max(part.num_vertices for part in parts)
-        self.num_input_edges = sum(part.num_input_edges for part in parts)
-        self.directed, self.duplicates = parts[0].directed, parts[0].duplicates
-        self.weight_dtype, self.names = parts[0].weight_dtype, parts[0].names
-
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        for part in self.parts:
-            yield from part.chunks(size)
-
-    def weighted_chunks(
-        self, size: int = CHUNK_EDGES
-    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        for part in self.parts:
-            yield from part.weighted_chunks(size)
+    for name in columns.names:
+        _check_present(name, held.column(name).null_count)
+    arrays = [held.column(name).to_numpy() for name in columns.names]
+    return columns.edges(columns.arrays_of(arrays, "cast"))
 
 
 def _check_names(columns: TableColumns, known: list[Any]) -> None:

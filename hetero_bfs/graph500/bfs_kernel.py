@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -12,23 +13,20 @@ from hetero_bfs.algorithms.bfs.check import Validator, group_size, validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult, open_search
-from hetero_bfs.algorithms.bfs.result import BFSResult, format_factors
+from hetero_bfs.algorithms.bfs.result import RANK_LEVELS, SUMMED, BFSResult, format_factors
 from hetero_bfs.algorithms.bfs.streamed import Streaming
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph500.kernel import Kernel, RankKernel, RanksReport, RankStep
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures
+from hetero_bfs.graph500.kernel import Kernel, RankKernel
+from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare
+from hetero_bfs.ranks.rank_run import of_all_ranks
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.scheduling.strategies import Direction
-from hetero_bfs.scheduling.trace import format_levels
+from hetero_bfs.scheduling.trace import LEVELS, Columns, format_table
 from hetero_bfs.support.memory import format_bytes
+from hetero_bfs.support.messages import number_of
 
 _HELD_BYTES_PER_VERTEX = 12  # saved parents 4, the result's parents 8
 
@@ -51,7 +49,7 @@ class BFSKernel(Kernel):
 
     def make_report(self, **shared: Any) -> Graph500Report:
         engine = self.engine
-        return BFSReport(
+        return EngineBFSReport(
             selector=engine.selector.name,
             model=engine.selector.model,
             parts=engine.num_parts,
@@ -85,12 +83,31 @@ class BFSKernel(Kernel):
         return result, levels, reached
 
 
+_MOST_LEVELS = 32
+
+
 @dataclass(kw_only=True)
 class BFSReport(Graph500Report):
     kernel = "bfs"
     steps = "levels"
 
     selector: str
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """Return the columns of `schedule`; a row is the `Group` of a level."""
+
+    def schedule(self) -> str:
+        every = [record.result.traces for record in self.sources]
+        by_level = [[one[i] for one in every if i < len(one)] for i in range(_MOST_LEVELS)]
+        groups = [Group(i, steps, len(steps)) for i, steps in enumerate(by_level) if steps]
+        table = format_table({"level": ("d", lambda group: group.name), **self.columns()}, groups)
+        more = max(map(len, every)) - _MOST_LEVELS
+        return f"{table}\n... and {more} more levels (--trace has them all)" if more > 0 else table
+
+
+@dataclass(kw_only=True)
+class EngineBFSReport(BFSReport):
     model: SpeedModel | None
     """This machine's model, for predictions and the tuning of kernels; None without one."""
     parts: int
@@ -133,42 +150,34 @@ class BFSReport(Graph500Report):
             f"edge array: {_edge_array(self)}",
         ]
 
-    def schedule(self) -> str:
-        by_level: list[Counter[str]] = []
-        seconds: list[float] = []
-        for record in self.sources:
-            for level, trace in enumerate(record.result.traces):
-                if level == len(by_level):
-                    by_level.append(Counter())
-                    seconds.append(0.0)
-                by_level[level][trace.strategy] += 1
-                seconds[level] += trace.seconds + trace.transfer_seconds
-        lines = ["level  mean ms  strategies over all searches"]
-        for level, counts in enumerate(by_level[:32]):
-            named = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-            mean = 1e3 * seconds[level] / counts.total()
-            lines.append(f"{level:>5} {mean:>8.3f}  {named}")
-        if len(by_level) > 32:
-            lines.append(f"... and {len(by_level) - 32} more levels (--trace has them all)")
-        return "\n".join(lines)
+    def columns(self) -> Columns:
+        return {
+            "mean ms": (".3f", mean_of("seconds", "transfer_seconds", unit=1e3)),
+            "strategies over all searches": ("<", _strategies),
+        }
 
     def details(self, record: KeyRecord) -> str:
-        return format_levels(record.result.traces)
+        return format_table(LEVELS, record.result.traces)
 
 
-def _rules(report: BFSReport) -> str:
+def _strategies(group: Group) -> str:
+    counts = Counter(trace.strategy for trace in group.steps)
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common())
+
+
+def _rules(report: EngineBFSReport) -> str:
     rules = report.rules()
     total = len(report.sources)
     counted = (rule if n == total else f"{rule} ({n} of {total})" for rule, n in rules.items())
     return f": {'; '.join(counted)}" if rules else ""
 
 
-def _corrections(report: BFSReport) -> str:
+def _corrections(report: EngineBFSReport) -> str:
     factors = format_factors(report.corrections)
     return factors and f"; {factors}"
 
 
-def _edge_array(report: BFSReport) -> str:
+def _edge_array(report: EngineBFSReport) -> str:
     if report.streaming is None:
         return f"{report.parts} part{'s' if report.parts > 1 else ''}"
     sent = format_bytes(report.mean_streamed_bytes())
@@ -178,18 +187,8 @@ def _edge_array(report: BFSReport) -> str:
 class RankBFS(RankKernel):
     held_bytes_per_vertex = 8  # parents, of both numberings
     shared_bytes_per_vertex = 12  # messages to other ranks 4, for validation 8
+    validator = RankValidator
     _search: DistributedSearch
-
-    @staticmethod
-    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        graph = construct(communicator, edges, edges.num_input_edges)
-        search = DistributedSearch(communicator, graph, "fixed:TC,BC,TC", threads)
-        try:
-            result = search.search(Query((0,)))
-            if validate:
-                RankValidator(communicator, edges, None).validate(0, result.parent)
-        finally:
-            search.close()
 
     def open(self, options: EngineOptions, threads: int) -> None:
         self._selector = str(options.selector)
@@ -200,34 +199,15 @@ class RankBFS(RankKernel):
     def search(self, keys: list[int]) -> list[RankResult]:
         return self._search.search_in_a_row([Query((key,)) for key in keys])
 
-    def open_validator(self, share: FileShare) -> RankValidator:
-        return RankValidator(self.communicator, share.edges, share.input_degree)
-
     def found(self, result: RankResult) -> tuple[Any, ...]:
         return (result.parent,)
 
     def figures(self, result: RankResult) -> tuple[SearchFigures, float, int]:
-        rows = self.combined(
-            result.levels,
-            lambda level: (level.frontier_vertices, level.frontier_edges, level.on_device),
-        )
-        levels = [
-            RanksLevel(
-                level=number,
-                direction=level.direction,
-                frontier_vertices=vertices,
-                frontier_edges=edges,
-                on_devices=on_devices,
-                push_seconds=level.push_seconds,
-                pull_seconds=level.pull_seconds,
-                **fields,
-            )
-            for number, (level, (vertices, edges, on_devices), fields) in enumerate(rows)
-        ]
+        levels = of_all_ranks(self.communicator, result.levels, *SUMMED)
         search = SearchFigures(result.source, result.seconds, 0.0, result.nedge, levels)
         return search, len(levels), result.reached
 
-    def make_report(self, **shared: Any) -> RanksReport:
+    def make_report(self, **shared: Any) -> Graph500Report:
         info = self.device_info
         names = self.communicator.collect(None if info is None else f"{info.index}: {info.name}")
         return RankBFSReport(
@@ -240,35 +220,14 @@ class RankBFS(RankKernel):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RanksLevel(RankStep):
-    """A level of a search; see `RankStep`.
-
-    The frontier is that before the level. `on_devices` ranks ran it on their OpenCL device. The
-    seconds of push and pull are predicted for the slowest rank, exchange included.
-    """
-
-    level: int
-    direction: Direction
-    frontier_vertices: int
-    frontier_edges: int
-    on_devices: int
-    push_seconds: float
-    pull_seconds: float
-
-
 @dataclass(kw_only=True)
-class RankBFSReport(RanksReport):
-    kernel = "bfs"
-    steps = "levels"
-
-    selector: str
+class RankBFSReport(BFSReport):
     devices: dict[str, int]
     """Ranks that have each OpenCL device, by its number on their host and its name."""
     costs: ExchangeCosts
 
     def own_figures(self) -> dict[str, Any]:
-        return super().own_figures() | {
+        return {
             "selector": self.selector,
             "rank_devices": self.devices,
             "exchange": {
@@ -280,59 +239,28 @@ class RankBFSReport(RanksReport):
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
         directions = [trace.direction for trace in record.result.traces]
-        own = {"levels": record.furthest, "directions": directions}
-        return own | super().figures_of(record)
+        return {"levels": record.furthest, "directions": directions}
 
     def machine_lines(self) -> list[str]:
-        ranks, memory = super().machine_lines()
         costs = self.costs
-        devices = [
-            f"{name} of {count} rank{'s' if count > 1 else ''}"
-            for name, count in self.devices.items()
-        ]
+        devices = [f"{name} of {number_of(n, 'rank')}" for name, n in self.devices.items()]
         return [
-            ranks,
             *([f"levels also on: {', '.join(devices)}"] if devices else []),
             f"selector: {self.selector}, one direction for all ranks, by the slowest one",
             f"exchange: dense {1e6 * costs.dense:.1f} us; sparse {1e6 * costs.latency:.1f} us and "
             f"{1e9 * costs.per_byte:.3g} ns a byte",
-            memory,
         ]
 
-    def schedule(self) -> str:
-        lines = [
-            "level  top-down  bottom-up  on devices   mean ms  exchange ms  bytes sent  imbalance"
-        ]
-        depth = max((len(record.result.traces) for record in self.sources), default=0)
-        for number in range(min(depth, 32)):
-            levels = [
-                r.result.traces[number] for r in self.sources if len(r.result.traces) > number
-            ]
-            count = len(levels)
-            down = sum(level.direction == "top-down" for level in levels)
-            lines.append(
-                f"{number:>5} {down:>9} {count - down:>10} "
-                f"{sum(level.on_devices for level in levels) / self.processes:>11.4g} "
-                f"{1e3 * sum(level.seconds for level in levels) / count:>9.3f} "
-                f"{1e3 * sum(level.exchange_seconds for level in levels) / count:>12.3f} "
-                f"{sum(level.bytes_sent for level in levels) / count:>11.0f} "
-                f"{sum(level.imbalance for level in levels) / count:>10.2f}"
-            )
-        if depth > 32:
-            lines.append(f"... and {depth - 32} more levels (--trace has them all)")
-        return "\n".join(lines)
+    def columns(self) -> Columns:
+        return {
+            "top-down": ("d", lambda group: sum(x.direction == "top-down" for x in group.steps)),
+            "bottom-up": ("d", lambda group: sum(x.direction == "bottom-up" for x in group.steps)),
+            "on devices": (".4g", lambda g: sum(x.on_devices for x in g.steps) / self.processes),
+            "mean ms": (".3f", mean_of("seconds", unit=1e3)),
+            "exchange ms": (".3f", mean_of("exchange_seconds", unit=1e3)),
+            "bytes sent": (".0f", mean_of("bytes_sent")),
+            "imbalance": (".2f", mean_of("imbalance")),
+        }
 
     def details(self, record: KeyRecord) -> str:
-        lines = [
-            "level   frontier   its edges  direction        ms  exch ms  bytes sent  imbalance"
-            "  push us  pull us"
-        ]
-        lines += [
-            f"{level.level:>5} {level.frontier_vertices:>10} {level.frontier_edges:>11} "
-            f"{level.direction:>10} {1e3 * level.seconds:>9.3f} "
-            f"{1e3 * level.exchange_seconds:>8.3f} {level.bytes_sent:>11} "
-            f"{level.imbalance:>10.2f} {1e6 * level.push_seconds:>8.0f} "
-            f"{1e6 * level.pull_seconds:>8.0f}"
-            for level in record.result.traces
-        ]
-        return "\n".join(lines)
+        return format_table(RANK_LEVELS, record.result.traces)

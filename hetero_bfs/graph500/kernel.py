@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-
 from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.driver import NO_DEVICE
+from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph500.report import Graph500Report, KeyRecord
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator
+from hetero_bfs.ranks.construction import construct
 from hetero_bfs.ranks.partition import FileShare, RankGraph
-from hetero_bfs.ranks.rank_run import RankRun
-from hetero_bfs.support.memory import format_bytes
+from hetero_bfs.ranks.rank_run import RankRun, slowest
 
 KernelName = Literal["bfs", "sssp"]
 """The specification's kernel 2 and kernel 3."""
@@ -159,6 +159,22 @@ class RankKernel(Kernel):
     shared_bytes_per_vertex: ClassVar[int]
     """Bytes that the ranks of a host share, for each vertex of the graph."""
 
+    validator: ClassVar[type[Any]]
+    """A `HostTree` that makes the five checks of a search."""
+
+    @classmethod
+    def compile(
+        cls, communicator: Communicator, edges: EdgeList, threads: int, validate: bool
+    ) -> None:
+        """Build a graph, search from vertex 0 and perhaps validate, so that all loops compile."""
+        share = FileShare(edges, edges.num_input_edges, None)
+        graph = construct(communicator, edges, share.num_input_edges)
+        options = EngineOptions(selector="fixed:TC,BC,TC", device=NO_DEVICE)
+        with cls(communicator, graph, share, options, threads) as kernel:
+            (result,) = kernel.search([0])
+            if validate:
+                kernel.make_validator(1).add(0, *kernel.found(result))
+
     def __init__(
         self,
         communicator: Communicator,
@@ -170,9 +186,9 @@ class RankKernel(Kernel):
         self.communicator, self.graph, self._share = communicator, graph, share
         self.held_bytes = max(self.held_bytes_per_vertex * graph.input_degree.size, 1)
         self.notes: list[str] = []
-        self.open_seconds = 0.0
-        """Of the slowest rank."""
+        started = time.perf_counter()
         self.open(options, threads)
+        self.open_seconds = slowest(communicator, time.perf_counter() - started)
 
     @abstractmethod
     def open(self, options: EngineOptions, threads: int) -> None:
@@ -181,12 +197,9 @@ class RankKernel(Kernel):
     def close(self) -> None:
         self._search.close()
 
-    @abstractmethod
-    def open_validator(self, share: FileShare) -> Any:
-        """Return the validator of the five checks."""
-
     def make_validator(self, size: int) -> OneByOne:
-        self._validator = self.open_validator(self._share)
+        share = self._share
+        self._validator = self.validator(self.communicator, share.edges, share.input_degree)
         return OneByOne(self._validator.validate)
 
     def end_validation(self) -> None:
@@ -194,81 +207,3 @@ class RankKernel(Kernel):
 
     def get_ready(self, keys: list[int]) -> int:
         return len(keys)
-
-    def combined(
-        self, steps: Sequence[Any], own: Callable[[Any], tuple[float, ...]]
-    ) -> Iterator[tuple[Any, list[int], dict[str, Any]]]:
-        """Yield each step of a search, sums over ranks, and the fields of `RankStep`.
-
-        `own` returns the figures of a step on this rank to sum: vertices, edges, and others.
-        """
-        ranks = self.communicator.size
-        rows = [(s.seconds, s.exchange_seconds, s.bytes_sent, *own(s)) for s in steps]
-        most = np.array(rows, np.float64)
-        total = most.copy()
-        self.communicator.reduce_to_all(most.reshape(-1), "max")
-        self.communicator.reduce_to_all(total.reshape(-1), "sum")
-        for step, largest, sums in zip(steps, most, total, strict=True):
-            seconds, _, sent, _, edges, *_ = sums
-            fields = {
-                "seconds": float(largest[0]),
-                "mean_seconds": float(seconds) / ranks,
-                "exchange_seconds": float(largest[1]),
-                "bytes_sent": int(sent),
-                "imbalance": float(largest[4] * ranks / edges) if edges else 1.0,
-            }
-            yield step, [int(number) for number in sums[3:]], fields
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankStep:
-    """Figures of all ranks for a step of a search.
-
-    `seconds` and `mean_seconds` are own work, of the slowest rank and the mean over ranks.
-    `exchange_seconds` are exchanges, reductions and waiting, the maximum over ranks. All ranks
-    sent `bytes_sent` to other ranks. `imbalance` is the largest number of edges of a rank, divided
-    by the mean.
-    """
-
-    seconds: float
-    mean_seconds: float
-    exchange_seconds: float
-    bytes_sent: int
-    imbalance: float
-
-    def row(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(kw_only=True)
-class RanksReport(Graph500Report):
-    hosts: int
-    threads: int
-    """Of each rank."""
-    rank_bytes: int
-    """Bytes of neighbour lists and arrays, of the rank with the most."""
-    replicated_bytes: int
-    """Bytes of each rank that do not shrink with more ranks."""
-
-    def own_figures(self) -> dict[str, Any]:
-        return {
-            "hosts": self.hosts,
-            "threads_per_rank": self.threads,
-            "rank_bytes": self.rank_bytes,
-            "replicated_bytes": self.replicated_bytes,
-        }
-
-    def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        steps = record.result.traces
-        return {
-            "exchange_seconds": sum(step.exchange_seconds for step in steps),
-            "bytes_sent": sum(step.bytes_sent for step in steps),
-        }
-
-    def machine_lines(self) -> list[str]:
-        return [
-            f"ranks: {self.processes} on {self.hosts} host{'s' if self.hosts > 1 else ''}, "
-            f"{self.threads} thread{'s' if self.threads > 1 else ''} each",
-            f"memory of the graph: {format_bytes(self.rank_bytes)} of a rank, and "
-            f"{format_bytes(self.replicated_bytes)} that do not shrink with more ranks",
-        ]

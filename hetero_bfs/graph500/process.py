@@ -8,7 +8,7 @@ and selectors, and for shortest paths with one thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
 from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
-from hetero_bfs.errors import AgreedError
+from hetero_bfs.errors import AgreedError, GraphError, HeteroBFSError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
@@ -27,8 +27,9 @@ from hetero_bfs.graph.search_graph import SearchGraph, build_search_graph
 from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
 from hetero_bfs.graph500.bfs_kernel import BFSKernel, RankBFS
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName
+from hetero_bfs.graph500.report import RanksFigures
 from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
-from hetero_bfs.ranks.communicator import Communicator, agreed, run_ranks
+from hetero_bfs.ranks.communicator import Alone, Communicator, agreed
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
 from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
@@ -53,6 +54,8 @@ class OneProcess:
     size = 1
     host_size = 1
     """Processes on this host."""
+    error: type[HeteroBFSError] = GraphError
+    """Raised if the graph has no keys."""
     edges: EdgeSource
     graph: SearchGraph
 
@@ -106,10 +109,6 @@ class OneProcess:
 
     def open(self) -> Kernel:
         return _KERNELS[self.options.kernel](self.edges, self.graph, self.options.engine)
-
-    def agreed(self, work: Callable[[], T]) -> T:
-        """Do work without communication; an error of one process is one of all."""
-        return work()
 
     def least(self, number: int) -> int:
         return number
@@ -227,6 +226,7 @@ _RANK_KERNELS: dict[KernelName, type[RankBFS | RankSSSP]] = {"bfs": RankBFS, "ss
 
 
 class ManyRanks:
+    error = AgreedError
     share: FileShare
     graph: RankGraph
 
@@ -248,10 +248,7 @@ class ManyRanks:
         rows = GRAPH500 if self.options.kernel == "bfs" else GRAPH500_SSSP
         refuse(rows, vars(self.options) | vars(self.options.engine))
         if self.options.graph is None:
-            self.agreed(self._check_memory)
-
-    def agreed(self, work: Callable[[], T]) -> T:
-        return agreed(self._communicator, work)
+            agreed(self._communicator, self._check_memory)
 
     def compile(self) -> None:
         """Compile all kernels with a graph large enough for several threads.
@@ -264,19 +261,15 @@ class ManyRanks:
             edges = replace(edges, weights=edges.weights.astype(self._weights))
         arguments = edges, self._threads, self.options.validate
         with hidden():
-            prepare_on_all(
-                self._communicator,
-                lambda: run_ranks(1, lambda alone: self._kernel.compile(alone, *arguments)),
-            )
+            prepare_on_all(self._communicator, lambda: self._kernel.compile(Alone(), *arguments))
 
     def read(self) -> list[str]:
         options, communicator = self.options, self._communicator
         started = time.perf_counter()
         if options.graph is None:
-            edges = options.generator()
-            generated = KroneckerShare(edges, communicator.rank, communicator.size)
-            kept = generated if options.regenerate else generated.materialise()
-            self.share = FileShare(kept, edges.num_input_edges, None)
+            share = self._generated()
+            kept = share if options.regenerate else share.materialise()
+            self.share = FileShare(kept, options.generator().num_input_edges, None)
         else:
             weighted, directed = options.weighted, options.directed
             self.share = read_share(communicator, options.graph, directed, weighted)
@@ -285,6 +278,10 @@ class ManyRanks:
         self.num_vertices = self.share.edges.num_vertices
         self.num_input_edges = self.share.num_input_edges
         return []
+
+    def _generated(self) -> KroneckerShare:
+        rank, ranks = self._communicator.rank, self.size
+        return KroneckerShare(**vars(self.options.generator()), rank=rank, ranks=ranks)
 
     def construct(self) -> None:
         share = self.share
@@ -300,12 +297,9 @@ class ManyRanks:
         return not self._answer[0]
 
     def open(self) -> Kernel:
-        started = time.perf_counter()
-        kernel = self._kernel(
+        return self._kernel(
             self._communicator, self.graph, self.share, self.options.engine, self._threads
         )
-        kernel.open_seconds = slowest(self._communicator, time.perf_counter() - started)
-        return kernel
 
     def least(self, number: int) -> int:
         numbers: list[int] = self._communicator.collect(number)
@@ -317,10 +311,12 @@ class ManyRanks:
             "order": "degree",
             "searched_vertices": int(graph.partition.sizes.sum()),
             "edge_passes": None,
-            "hosts": communicator.num_hosts,
-            "threads": self._threads,
-            "rank_bytes": max(communicator.collect(_graph_bytes(graph))),
-            "replicated_bytes": graph.replicated_bytes,
+            "ranks": RanksFigures(
+                communicator.num_hosts,
+                self._threads,
+                max(communicator.collect(_graph_bytes(graph))),
+                graph.replicated_bytes,
+            ),
         }
 
     def _check_memory(self) -> None:
@@ -329,8 +325,7 @@ class ManyRanks:
         held = 2 * (_KEY_BYTES + _SORTED_BYTES * options.weighted)  # an edge in both directions
         if not options.regenerate:
             held += _KEY_BYTES + _WEIGHT_BYTES * options.weighted
-        share = KroneckerShare(edges, self._communicator.rank, ranks)
-        need = held * share.num_input_edges
+        need = held * self._generated().num_input_edges
         need += _VERTEX_BYTES * edges.num_vertices // ranks
         need += _REPLICATED_BYTES * edges.num_vertices
         need += self._kernel.shared_bytes_per_vertex * edges.num_vertices // host_ranks

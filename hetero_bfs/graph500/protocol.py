@@ -15,7 +15,6 @@ from typing import Any
 
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import DeviceInfo, source_commit
-from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.generators.kronecker import search_keys
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel
 from hetero_bfs.graph500.process import ManyRanks, OneProcess
@@ -79,16 +78,12 @@ def run_graph500(
 
 
 def _keys(processes: OneProcess | ManyRanks, options: Graph500Options) -> list[int]:
-    """Draw the keys, the same for any number of processes; raise `GraphError` without any."""
+    """Draw the keys, the same for any number of processes; raise an error without any."""
     seeds = options.seed1, options.seed2
     n, wanted = processes.num_vertices, options.sources
     keys = search_keys(n, processes.is_isolated, wanted, *seeds)
-
-    def check() -> None:
-        if not keys:
-            raise GraphError("the graph has no edge between two vertices, so no search key")
-
-    processes.agreed(check)
+    if not keys:
+        raise processes.error("the graph has no edge between two vertices, so no search key")
     return keys
 
 

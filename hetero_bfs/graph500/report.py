@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from hetero_bfs import energy
 from hetero_bfs.devices.machine import DeviceInfo, describe_machine
 from hetero_bfs.graph.relabel import Order
+from hetero_bfs.scheduling.trace import Traced
+from hetero_bfs.support.memory import format_bytes
+from hetero_bfs.support.messages import number_of
 
 # Statistics and lines of a Graph500 report, as in the reference code (version 3, src/main.c).
 #
@@ -66,41 +69,6 @@ def teps_statistics(seconds: npt.ArrayLike, nedge: npt.ArrayLike) -> dict[str, f
     return dict(zip(_TEPS_NAMES, [*teps, float(spread)], strict=True))
 
 
-def graph500_lines(
-    scale: float,
-    edgefactor: float,
-    generation_seconds: float,
-    construction_seconds: float,
-    seconds: Sequence[float],
-    nedges: Sequence[int],
-    validate_seconds: Sequence[float] | None,
-    kernel: str = "bfs",
-    processes: int = 1,
-) -> list[str]:
-    """Return the lines of the reference's report; `validate_seconds` is None without validation.
-
-    `scale` and `edgefactor` may be fractions for graphs of files. `kernel` is "bfs" or "sssp"; the
-    reference reports on both in one run, with the same names. `processes` are those of MPI.
-    """
-    if validate_seconds is None:
-        validate_seconds = [-1.0] * len(seconds)
-    lines = [
-        _line("SCALE:", _whole(scale)),
-        _line("edgefactor:", _whole(edgefactor)),
-        _line("NBFS:", f"{len(seconds)}"),
-        _line("graph_generation:", f"{generation_seconds:g}"),
-        _line("num_mpi_processes:", f"{processes}"),
-        _line("construction_time:", f"{construction_seconds:g}"),
-    ]
-    lines += [_line(f"{kernel:<4} {k}_time:", f"{v:g}") for k, v in _named(seconds)]
-    lines += [_line(f"{k}_nedge:", f"{v:.11g}") for k, v in _named(nedges)]
-    for key, value in teps_statistics(seconds, nedges).items():
-        label = f"{kernel:<4} {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
-        lines.append(_line(label, f"{value:g}"))
-    lines += [_line(f"{kernel:<4} {k}_validate:", f"{v:g}") for k, v in _named(validate_seconds)]
-    return lines
-
-
 def _named(values: npt.ArrayLike) -> list[tuple[str, float]]:
     short = {"minimum": "min", "maximum": "max"}
     return [(short.get(key, key), value) for key, value in statistics(values).items()]
@@ -115,7 +83,7 @@ def _whole(number: float) -> str:
 
 
 @dataclass(frozen=True)
-class SearchFigures:
+class SearchFigures(Traced):
     """Figures that are kept of a search when its result is dropped; see `BFSResult`."""
 
     source: int
@@ -158,6 +126,46 @@ class KeyRecord:
         }
 
 
+@dataclass(frozen=True)
+class RanksFigures:
+    """How a run is spread over ranks; the fields are those of the JSON.
+
+    `rank_bytes` are bytes of neighbour lists and arrays, of the rank with the most.
+    `replicated_bytes` are bytes of each rank that do not shrink with more ranks.
+    """
+
+    hosts: int
+    threads_per_rank: int
+    rank_bytes: int
+    replicated_bytes: int
+
+    def lines(self, ranks: int) -> list[str]:
+        hosts, threads = number_of(self.hosts, "host"), number_of(self.threads_per_rank, "thread")
+        return [
+            f"ranks: {ranks} on {hosts}, {threads} each",
+            f"memory of the graph: {format_bytes(self.rank_bytes)} of a rank, and "
+            f"{format_bytes(self.replicated_bytes)} that do not shrink with more ranks",
+        ]
+
+
+class Group(NamedTuple):
+    """Steps of several searches with the same name, to take means over a number of `searches`."""
+
+    name: Any
+    steps: list[Any]
+    searches: int
+
+
+def mean_of(*fields: str, unit: float = 1.0) -> Callable[[Group], float]:
+    """Return what takes the mean of the sum of fields of steps, in this unit."""
+
+    def mean(group: Group) -> float:
+        sums = (getattr(step, field) for step in group.steps for field in fields)
+        return unit * float(sum(sums)) / group.searches
+
+    return mean
+
+
 @dataclass(kw_only=True)
 class Graph500Report(ABC):
     """Results that runs of all kernels produce; each kernel has a subclass."""
@@ -189,6 +197,8 @@ class Graph500Report(ABC):
     """Processes of MPI."""
     step_seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of the construction by step, without the upload; empty on ranks."""
+    ranks: RanksFigures | None = None
+    """None without MPI."""
 
     @abstractmethod
     def own_figures(self) -> dict[str, Any]:
@@ -216,22 +226,30 @@ class Graph500Report(ABC):
         return not self.failures
 
     def lines(self) -> list[str]:
-        """Return the reference's lines; none for an invalid run or one without searches."""
+        """Return the reference's lines; none for an invalid run or one without searches.
+
+        The reference reports on both kernels in one run, with the same names.
+        """
         if self.failures or not self.sources:
             return []
-        return graph500_lines(
-            self.scale,
-            self.edgefactor,
-            self.generation_seconds,
-            self.construction_seconds,
-            [r.result.seconds for r in self.sources],
-            [r.result.nedge for r in self.sources],
-            None
-            if self.sources[0].validation is None
-            else [r.validate_seconds for r in self.sources],
-            self.kernel,
-            self.processes,
-        )
+        kernel = f"{self.kernel:<4}"
+        seconds = [r.result.seconds for r in self.sources]
+        nedges = [r.result.nedge for r in self.sources]
+        lines = [
+            _line("SCALE:", _whole(self.scale)),
+            _line("edgefactor:", _whole(self.edgefactor)),
+            _line("NBFS:", f"{len(seconds)}"),
+            _line("graph_generation:", f"{self.generation_seconds:g}"),
+            _line("num_mpi_processes:", f"{self.processes}"),
+            _line("construction_time:", f"{self.construction_seconds:g}"),
+        ]
+        lines += [_line(f"{kernel} {k}_time:", f"{v:g}") for k, v in _named(seconds)]
+        lines += [_line(f"{k}_nedge:", f"{v:.11g}") for k, v in _named(nedges)]
+        for key, value in teps_statistics(seconds, nedges).items():
+            label = f"{kernel} {key}:" + ("     !" if key == "harmonic_mean_TEPS" else "")
+            lines.append(_line(label, f"{value:g}"))
+        validating = _named([r.validate_seconds for r in self.sources])
+        return lines + [_line(f"{kernel} {k}_validate:", f"{v:g}") for k, v in validating]
 
     def typical(self) -> KeyRecord:
         return sorted(self.sources, key=lambda r: r.result.seconds)[len(self.sources) // 2]
@@ -251,17 +269,23 @@ class Graph500Report(ABC):
             "upload_time_seconds": self.upload_seconds,
             "compile_time_seconds": self.compile_seconds,
             "devices": ["cpu"] + ([] if self.device is None else [self.device.name]),
+            **({} if self.ranks is None else asdict(self.ranks)),
             **self.own_figures(),
             "order": self.order,
             "num_vertices": self.num_vertices,
             "searched_vertices": self.searched_vertices,
             self.kernel: self._statistics(),
-            "roots": [r.to_dict() | self.figures_of(r) for r in self.sources],
+            "roots": [r.to_dict() | self.figures_of(r) | self._exchanged(r) for r in self.sources],
             "energy": None if self.energy is None else self.energy.to_dict(),
             "notes": self.notes,
             "edge_passes": self.edge_passes,
             "searches_in_a_row": self.searches_back_to_back,
         }
+
+    def _exchanged(self, record: KeyRecord) -> dict[str, Any]:
+        names = () if self.ranks is None else ("exchange_seconds", "bytes_sent")
+        steps = record.result.traces
+        return {name: sum(getattr(step, name) for step in steps) for name in names}
 
     def _statistics(self) -> dict[str, float | None]:
         """Return the statistics of times and TEPS; {} without searches."""
@@ -283,18 +307,6 @@ class Graph500Report(ABC):
             for record in self.sources
             for trace in record.result.traces
         ]
-
-
-def means_by_strategy(
-    sources: Sequence[KeyRecord], figures: Callable[[Any], Sequence[float]]
-) -> dict[str, list[float]]:
-    sums: dict[str, list[float]] = {}
-    for record in sources:
-        for step in record.result.traces:
-            row = [1, *figures(step)]
-            so_far = sums.get(step.strategy, [0.0] * len(row))
-            sums[step.strategy] = [a + b for a, b in zip(so_far, row, strict=True)]
-    return {name: [total / len(sources) for total in row] for name, row in sums.items()}
 
 
 def format_report(report: Graph500Report, every_key: bool = False) -> str:
@@ -339,6 +351,7 @@ def _machine_block(report: Graph500Report) -> str:
         f"validation: {'all five checks passed for every key' if checked else 'not done'}",
         f"host: {machine['cpu']}, {machine['threads']} threads",
         "device: none" if device is None else f"device: {device.name} ({device.platform})",
+        *([] if report.ranks is None else report.ranks.lines(report.processes)),
         *report.machine_lines(),
         f"relabelling: {_ORDERS[report.order]}; {removed} of {report.num_vertices} vertices have "
         "no edges and left the searched range",

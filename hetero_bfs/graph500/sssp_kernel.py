@@ -18,29 +18,18 @@ from hetero_bfs.algorithms.sssp.check import (
 )
 from hetero_bfs.algorithms.sssp.ranks import RankPaths, RankPathSearch
 from hetero_bfs.algorithms.sssp.ranks_check import RankPathValidator
-from hetero_bfs.algorithms.sssp.result import ShortestPaths, format_windows
-from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.algorithms.sssp.result import RANK_WINDOWS, WINDOWS, ShortestPaths
 from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.search_graph import SearchGraph
-from hetero_bfs.graph500.kernel import Kernel, RankKernel, RanksReport, RankStep
-from hetero_bfs.graph500.report import Graph500Report, KeyRecord, SearchFigures, means_by_strategy
+from hetero_bfs.graph500.kernel import Kernel, RankKernel
+from hetero_bfs.graph500.report import Graph500Report, Group, KeyRecord, SearchFigures, mean_of
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Communicator
-from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.partition import FileShare
-from hetero_bfs.ranks.rank_run import slowest
+from hetero_bfs.ranks.rank_run import of_all_ranks, slowest
+from hetero_bfs.scheduling.trace import Columns, format_table
 from hetero_bfs.support import memory
 
 _HELD_BYTES_PER_VERTEX = 24  # distances and parents in new ids 4 + 4, in the caller's ids 8 + 8
 _USABLE_SHARE = 0.5  # share of the free memory for a group of searches to validate
-
-
-@dataclass(frozen=True)
-class PathFigures(SearchFigures):
-    """Figures of a search; `traces` has windows."""
-
-    used_device: bool
-    edges_scanned: int
 
 
 class SSSPKernel(Kernel):
@@ -93,20 +82,49 @@ class SSSPKernel(Kernel):
     def found(self, result: ShortestPaths) -> tuple[Any, ...]:
         return result.distance, result.parent
 
-    def figures(self, result: ShortestPaths) -> tuple[PathFigures, float, int]:
+    def figures(self, result: ShortestPaths) -> tuple[SearchFigures, float, int]:
         graph, reached = self.searches.graph, np.isfinite(result.distance)
         ends = int(graph.input_degree.sum(where=reached, dtype=np.int64))
-        figures = PathFigures(
-            result.source,
-            result.seconds,
-            result.restore_seconds,
-            ends if result.directed else ends // 2,
-            result.traces,
-            result.used_device,
-            result.edges_scanned,
+        nedge = ends if result.directed else ends // 2
+        search = SearchFigures(
+            result.source, result.seconds, result.restore_seconds, nedge, result.traces
         )
-        furthest = float(result.distance[reached].max())
-        return figures, furthest, int(np.count_nonzero(reached))
+        return search, float(result.distance[reached].max()), int(np.count_nonzero(reached))
+
+
+class RankSSSP(RankKernel):
+    held_bytes_per_vertex = 12  # distances 8, parents 4
+    shared_bytes_per_vertex = 16  # for validation
+    validator = RankPathValidator
+    _search: RankPathSearch
+
+    def open(self, options: EngineOptions, threads: int) -> None:
+        self._search = RankPathSearch(self.communicator, self.graph)
+        self.construction_seconds = slowest(self.communicator, self._search.sort_seconds)
+
+    def search(self, keys: list[int]) -> list[RankPaths]:
+        return [self._search.search(key) for key in keys]
+
+    def found(self, result: RankPaths) -> tuple[Any, ...]:
+        return result.distance, result.parent
+
+    def figures(self, result: RankPaths) -> tuple[SearchFigures, float, int]:
+        reached = np.isfinite(result.distance)
+        furthest = np.array([result.distance.max(where=reached, initial=0.0)])
+        self.communicator.reduce_to_all(furthest, "max")
+        count, nedge = self._search.count(reached)
+        windows = of_all_ranks(self.communicator, result.windows, "edges_scanned", "vertices")
+        search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
+        return search, float(furthest[0]), count
+
+    def make_report(self, **shared: Any) -> Graph500Report:
+        return SSSPReport(
+            upload_seconds=0.0,
+            compile_seconds=self.open_seconds - self.construction_seconds,
+            weights=str(self._search.weight_dtype),
+            sort_seconds=self.construction_seconds,
+            **shared,
+        )
 
 
 @dataclass(kw_only=True)
@@ -117,7 +135,7 @@ class SSSPReport(Graph500Report):
     weights: str
     """Type of the weights."""
     sort_seconds: float
-    """Part of the construction: sorting lists by weight."""
+    """Part of the construction: sorting lists by weight, on ranks by the slowest one."""
 
     def device_searches(self) -> int:
         return sum(record.result.used_device for record in self.sources)
@@ -130,181 +148,57 @@ class SSSPReport(Graph500Report):
         }
 
     def figures_of(self, record: KeyRecord) -> dict[str, Any]:
+        windows = record.result.traces
         return {
             "largest_distance": record.furthest,
-            "windows": len(record.result.traces),
+            "windows": len(windows),
+            "rounds": sum(window.rounds for window in windows),
             "edges_scanned": record.result.edges_scanned,
             "used_device": record.result.used_device,
         }
 
     def machine_lines(self) -> list[str]:
+        lines = [
+            f"weights: {self.weights}",
+            "timed: from the key to distances and parents, both complete "
+            + ("in the host's memory" if self.ranks is None else "on all ranks"),
+            f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
+        ]
+        if self.ranks is not None:
+            return lines
         on_device = self.device_searches()
         return [
             f"places: {len(self.sources) - on_device} searches on the CPU, {on_device} on the "
             "device, chosen by predicted and measured seconds",
-            f"weights: {self.weights}",
-            "timed: from the key to distances and parents, both complete in the host's memory",
-            f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
+            *lines,
         ]
 
     def schedule(self) -> str:
-        means = means_by_strategy(
-            self.sources, lambda window: (window.vertices, window.edges_scanned, window.seconds)
-        )
-        lines = ["strategy       windows     vertices        edges        ms  means of a search"]
-        for strategy, (windows, vertices, edges, seconds) in means.items():
-            lines.append(
-                f"{strategy:<13} {windows:>8.1f} {vertices:>12.0f} {edges:>12.0f} "
-                f"{1e3 * seconds:>9.3f}"
-            )
-        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
-        rest -= sum(seconds for *_, seconds in means.values())
-        lines.append(f"{'parents, rest':<48}{1e3 * rest:>10.3f}")
-        return "\n".join(lines)
-
-    def details(self, record: KeyRecord) -> str:
-        return format_windows(record.result.traces)
-
-
-class RankSSSP(RankKernel):
-    held_bytes_per_vertex = 12  # distances 8, parents 4
-    shared_bytes_per_vertex = 16  # for validation
-    _search: RankPathSearch
-
-    @staticmethod
-    def compile(communicator: Communicator, edges: EdgeList, threads: int, validate: bool) -> None:
-        graph = construct(communicator, edges, edges.num_input_edges)
-        found = RankPathSearch(communicator, graph).search(0)
-        if validate:
-            validator = RankPathValidator(communicator, edges, None)
-            validator.validate(0, found.distance, found.parent)
-
-    def open(self, options: EngineOptions, threads: int) -> None:
-        self._search = RankPathSearch(self.communicator, self.graph)
-        self.construction_seconds = slowest(self.communicator, self._search.sort_seconds)
-
-    def search(self, keys: list[int]) -> list[RankPaths]:
-        return [self._search.search(key) for key in keys]
-
-    def open_validator(self, share: FileShare) -> RankPathValidator:
-        return RankPathValidator(self.communicator, share.edges, share.input_degree)
-
-    def found(self, result: RankPaths) -> tuple[Any, ...]:
-        return result.distance, result.parent
-
-    def figures(self, result: RankPaths) -> tuple[SearchFigures, float, int]:
-        reached = np.isfinite(result.distance)
-        furthest = np.array([result.distance.max(where=reached, initial=0.0)])
-        self.communicator.reduce_to_all(furthest, "max")
-        count, nedge = self._search.count(reached)
-        windows = self._windows(result)
-        search = SearchFigures(result.source, result.seconds, 0.0, nedge, windows)
-        return search, float(furthest[0]), count
-
-    def _windows(self, result: RankPaths) -> list[WindowOfAllRanks]:
-        rows = self.combined(result.windows, lambda window: (window.vertices, window.edges))
-        return [
-            WindowOfAllRanks(
-                window=number,
-                start=window.start,
-                strategy=window.strategy,
-                rounds=window.rounds,
-                vertices=vertices,
-                edges=edges,
-                **fields,
-            )
-            for number, (window, (vertices, edges), fields) in enumerate(rows)
-        ]
-
-    def make_report(self, **shared: Any) -> RanksReport:
-        return RankSSSPReport(
-            upload_seconds=0.0,
-            compile_seconds=self.open_seconds - self.construction_seconds,
-            weights=str(self._search.weight_dtype),
-            sort_seconds=self.construction_seconds,
-            **shared,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowOfAllRanks(RankStep):
-    """A window of a search; see `RankStep`.
-
-    `start` is the least distance in it, `strategy` "prefix", "full" or "pull". Ranks exchanged
-    distances in `rounds` rounds. `vertices` relaxed or scanned `edges`.
-    """
-
-    window: int
-    start: float
-    strategy: str
-    rounds: int
-    vertices: int
-    edges: int
-
-
-@dataclass(kw_only=True)
-class RankSSSPReport(RanksReport):
-    kernel = "sssp"
-    steps = "windows"
-
-    weights: str
-    """Type of the weights."""
-    sort_seconds: float
-    """Part of the construction: sorting neighbour lists by weight, on the slowest rank."""
-
-    def own_figures(self) -> dict[str, Any]:
-        own = {"weights": self.weights, "sort_time_seconds": self.sort_seconds}
-        return super().own_figures() | own
-
-    def figures_of(self, record: KeyRecord) -> dict[str, Any]:
-        traces = record.result.traces
-        own = {
-            "largest_distance": record.furthest,
-            "windows": len(traces),
-            "rounds": sum(trace.rounds for trace in traces),
-            "edges_scanned": sum(trace.edges for trace in traces),
+        count = len(self.sources)
+        by_strategy: dict[str, list[Any]] = {}
+        for record in self.sources:
+            for window in record.result.traces:
+                by_strategy.setdefault(window.strategy, []).append(window)
+        groups = [Group(name, windows, count) for name, windows in by_strategy.items()]
+        exchanges: Columns = {
+            "exch ms": (".3f", mean_of("exchange_seconds", unit=1e3)),
+            "bytes sent": (".0f", mean_of("bytes_sent")),
         }
-        return own | super().figures_of(record)
-
-    def machine_lines(self) -> list[str]:
-        return [
-            *super().machine_lines(),
-            f"weights: {self.weights}",
-            "timed: from the key to distances and parents, complete on all ranks",
-            f"lists by weight: sorted in {self.sort_seconds:.3f} s of the construction",
-        ]
-
-    def schedule(self) -> str:
-        means = means_by_strategy(
-            self.sources,
-            lambda w: (
-                w.rounds, w.vertices, w.edges, w.seconds, w.exchange_seconds, w.bytes_sent,
-            ),
-        )  # fmt: skip
-        lines = [
-            "strategy windows  rounds   vertices       edges        ms  exch ms  bytes sent"
-            "  means of a search"
-        ]
-        for strategy, mean in means.items():
-            windows, rounds, vertices, edges, seconds, exchange, sent = mean
-            lines.append(
-                f"{strategy:<8} {windows:>7.1f} {rounds:>7.1f} {vertices:>10.0f} {edges:>11.0f} "
-                f"{1e3 * seconds:>9.3f} {1e3 * exchange:>8.3f} {sent:>11.0f}"
-            )
-        rest = sum(record.result.seconds for record in self.sources) / len(self.sources)
-        rest -= sum(mean[4] + mean[5] for mean in means.values())
-        lines.append(f"{'parents, rest':<47}{1e3 * rest:>10.3f}")
-        return "\n".join(lines)
+        columns: Columns = {
+            "strategy": ("<", lambda group: group.name),
+            "windows": (".1f", lambda group: len(group.steps) / count),
+            "rounds": (".1f", mean_of("rounds")),
+            "vertices": (".0f", mean_of("vertices")),
+            "edges": (".0f", mean_of("edges_scanned")),
+            "ms": (".3f", mean_of("seconds", unit=1e3)),
+            **({} if self.ranks is None else exchanges),
+        }
+        times = ["seconds", *([] if self.ranks is None else ["exchange_seconds"])]
+        rest = sum(record.result.seconds for record in self.sources) / count
+        rest -= sum(map(mean_of(*times), groups))
+        table = format_table(columns, groups)
+        return f"means of a search\n{table}\nparents, rest: {1e3 * rest:.3f} ms"
 
     def details(self, record: KeyRecord) -> str:
-        lines = [
-            "window    starts at strategy  rounds   vertices       edges        ms  exch ms"
-            "  bytes sent  imbalance"
-        ]
-        lines += [
-            f"{w.window:>6} {w.start:>12.6g} {w.strategy:<8} {w.rounds:>7} {w.vertices:>10} "
-            f"{w.edges:>11} {1e3 * w.seconds:>9.3f} {1e3 * w.exchange_seconds:>8.3f} "
-            f"{w.bytes_sent:>11} {w.imbalance:>10.2f}"
-            for w in record.result.traces
-        ]
-        return "\n".join(lines)
+        columns = WINDOWS if self.ranks is None else RANK_WINDOWS
+        return format_table(columns, record.result.traces)

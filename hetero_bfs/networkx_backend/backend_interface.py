@@ -33,6 +33,18 @@ __all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 # NetworkX looks up each function in this module.
 globals().update({n: vars(traversal)[n] for n in FUNCTIONS if n in vars(traversal)})
 
+# NetworkX's own code of these calls the others, which NetworkX dispatches here.
+_BY_OTHERS = (
+    "all_pairs_shortest_path",
+    "bfs_predecessors",
+    "bfs_successors",
+    "bfs_tree",
+    "has_path",
+    "shortest_path",
+    "shortest_path_length",
+)
+globals().update({n: getattr(nx, n).orig_func for n in _BY_OTHERS})
+
 Answer = bool | str
 """True, or the reason why not."""
 

@@ -89,6 +89,11 @@ class ConvertedGraph:
     def is_multigraph(self) -> bool:
         return self.multigraph
 
+    def reverse(self, copy: bool = True) -> ConvertedGraph:
+        """Return the graph with its edges turned round, without their weights."""
+        lists = self.predecessors, self.successors
+        return ConvertedGraph(self.nodes, self.directed, self.multigraph, *lists)
+
     def __len__(self) -> int:
         return len(self.nodes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain, groupby, repeat
+from itertools import chain, repeat
 from typing import Any
 
 import networkx as nx
@@ -37,44 +37,6 @@ def bfs_edges(
     search = search_from(lists, start, depth_limit)
     children = search.queue[1:]
     yield from zip(G.objects_of(search.parent[children]), G.objects_of(children), strict=True)
-
-
-def bfs_tree(
-    G: ConvertedGraph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: float | None = None,
-    sort_neighbors: Any = None,
-) -> nx.DiGraph:
-    tree = nx.DiGraph()
-    tree.add_node(source)
-    tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit))
-    return tree
-
-
-def bfs_predecessors(
-    G: ConvertedGraph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
-) -> Iterator[tuple[Any, Any]]:
-    """Yield (node, its parent)."""
-    for parent, child in bfs_edges(G, source, depth_limit=depth_limit):
-        yield child, parent
-
-
-def bfs_successors(
-    G: ConvertedGraph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
-) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield (node, its children in the tree)."""
-    found = False
-    edges = bfs_edges(G, source, depth_limit=depth_limit)
-    for parent, group in groupby(edges, key=_first):
-        found = True
-        yield parent, [child for _, child in group]
-    if not found:
-        yield source, []
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
 
 
 def bfs_layers(G: ConvertedGraph, sources: Any) -> Iterator[list[Any]]:
@@ -190,13 +152,6 @@ def single_target_shortest_path(
     return _paths(G, G.predecessors, start, cutoff, to_start=True)
 
 
-def all_pairs_shortest_path(
-    G: ConvertedGraph, cutoff: float | None = None
-) -> Iterator[tuple[Any, Paths]]:
-    for i, node in enumerate(G):
-        yield node, _paths(G, G.successors, i, cutoff)
-
-
 def bidirectional_shortest_path(G: ConvertedGraph, source: Any, target: Any) -> list[Any]:
     from hetero_bfs.algorithms.bfs.kernels.queue_order import search_from_both_ends
 
@@ -213,55 +168,6 @@ def bidirectional_shortest_path(G: ConvertedGraph, source: Any, target: Any) -> 
     while path[-1] != end:
         path.append(int(after[path[-1]]))
     return [G.nodes[v] for v in path]
-
-
-def shortest_path(
-    G: ConvertedGraph,
-    source: Any = None,
-    target: Any = None,
-    weight: None = None,
-    method: str = "dijkstra",
-) -> Any:
-    _check_method(method)
-    if source is not None:
-        if target is not None:
-            return bidirectional_shortest_path(G, source, target)
-        return single_source_shortest_path(G, source)
-    if target is None:
-        return all_pairs_shortest_path(G)
-    start = _known(G, target, f"Source {target} not in G")
-    return _paths(G, G.predecessors, start, None, to_start=True)
-
-
-def shortest_path_length(
-    G: ConvertedGraph,
-    source: Any = None,
-    target: Any = None,
-    weight: None = None,
-    method: str = "dijkstra",
-) -> Any:
-    _check_method(method)
-    if source is not None:
-        if target is not None:
-            return len(bidirectional_shortest_path(G, source, target)) - 1
-        return single_source_shortest_path_length(G, source)
-    if target is None:
-        return all_pairs_shortest_path_length(G)
-    start = _known(G, target, f"Source {target} is not in G")
-    return _lengths(G, G.predecessors, start, None)
-
-
-def has_path(G: ConvertedGraph, source: Any, target: Any) -> bool:
-    try:
-        bidirectional_shortest_path(G, source, target)
-    except nx.NetworkXNoPath:
-        return False
-    return True
-
-
-def _check_method(method: str) -> None:
-    if method not in ("dijkstra", "bellman-ford"):
-        raise ValueError(f"method not supported: {method}")
 
 
 def _known(G: ConvertedGraph, node: Any, message: str) -> int:

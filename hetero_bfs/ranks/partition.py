@@ -12,7 +12,7 @@ and the same kernels search them. A neighbour list holds columns, with hubs of a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.graph.edge_source import CHUNK_EDGES, NO_VERTEX, EdgeSource, VertexArray
+from hetero_bfs.graph.edge_source import NO_VERTEX, EdgeSource, VertexArray
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.graph.io.registry import read
 from hetero_bfs.graph.search_graph import SearchGraph, packed_words
-from hetero_bfs.graph.weights import WeightArray, weight_dtype_of
+from hetero_bfs.graph.weights import weight_dtype_of
 from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
 
 LINE_SHIFT = 9
@@ -161,55 +161,16 @@ class RankGraph(SearchGraph):
 
 
 @dataclass(frozen=True)
-class KroneckerShare:
-    """A range of a Graph500 graph's edges, generated whenever they are read (an `EdgeSource`).
+class KroneckerShare(KroneckerEdges):
+    """A Graph500 graph's edges that a rank reads: of M edges, rank r of P reads r M / P and on."""
 
-    Rank r of P reads the edges from r M / P to (r + 1) M / P. Any range can be generated
-    separately.
-    """
-
-    edges: KroneckerEdges
-    rank: int
-    ranks: int
-    directed: bool = False
-    both_directions: bool = False
+    rank: int = 0
+    ranks: int = 1
 
     @property
-    def num_vertices(self) -> int:
-        return self.edges.num_vertices
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        m = self.edges.num_input_edges
+    def _bounds(self) -> tuple[int, int]:
+        _, m = super()._bounds
         return m * self.rank // self.ranks, m * (self.rank + 1) // self.ranks
-
-    @property
-    def num_input_edges(self) -> int:
-        begin, end = self.bounds
-        return end - begin
-
-    def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        begin, end = self.bounds
-        for start in range(begin, end, size):
-            yield self.edges.range(start, min(start + size, end))
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any] | None:
-        return self.edges.weight_dtype
-
-    def weighted_chunks(
-        self, size: int = CHUNK_EDGES
-    ) -> Iterator[tuple[VertexArray, VertexArray, WeightArray]]:
-        begin, end = self.bounds
-        for start in range(begin, end, size):
-            yield self.edges.weighted_range(start, min(start + size, end))
-
-    def materialise(self) -> EdgeList:
-        """Generate the share into memory: 8 bytes per edge, 12 with weights."""
-        if not self.edges.weighted:
-            return EdgeList.trusted(*self.edges.range(*self.bounds), self.num_vertices, False)
-        src, dst, weights = self.edges.weighted_range(*self.bounds)
-        return EdgeList.trusted(src, dst, self.num_vertices, False, weights)
 
 
 @dataclass(frozen=True)

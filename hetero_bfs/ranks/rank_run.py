@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,35 @@ def slowest(communicator: Communicator, seconds: float) -> float:
     most = np.array([seconds])
     communicator.reduce_to_all(most, "max")
     return float(most[0])
+
+
+def of_all_ranks(communicator: Communicator, steps: Sequence[T], *summed: str) -> list[T]:
+    """Return a search's steps, which are NamedTuples, with the figures of all ranks.
+
+    `summed` are the fields to sum, first that of edges. A step has five other fields. `seconds` are
+    the slowest rank's, `mean_seconds` the mean over ranks. `exchange_seconds` are the maximum over
+    ranks, and `bytes_sent` the sum. `imbalance` is the largest number of edges of a rank, divided
+    by the mean.
+    """
+    names = (*summed, "bytes_sent", "seconds", "exchange_seconds")
+    total = np.array([[getattr(step, name) for name in names] for step in steps], np.float64)
+    most, ranks = total.copy(), communicator.size
+    communicator.reduce_to_all(most.reshape(-1), "max")
+    communicator.reduce_to_all(total.reshape(-1), "sum")
+    combined = []
+    for step, largest, sums in zip(steps, most.tolist(), total.tolist(), strict=True):
+        *counts, seconds, _ = sums
+        of_all: Any = step
+        combined.append(
+            of_all._replace(
+                **{name: int(count) for name, count in zip(names, counts, strict=False)},
+                seconds=largest[-2],
+                mean_seconds=seconds / ranks,
+                exchange_seconds=largest[-1],
+                imbalance=largest[0] * ranks / sums[0] if sums[0] else 1.0,
+            )
+        )
+    return combined
 
 
 class RankRun(Generic[H]):

@@ -5,7 +5,7 @@ The names of `LevelFeatures`' fields are the speed model's columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -182,8 +182,7 @@ class LevelTrace:
     compared_seconds : mapping from strategy name to seconds
         The seconds that a model compared; the least decides. They are the predicted ones and those
         of the rest of the search after the candidate. Bottom-up on the CPU counts 1.4 times early
-        in a search (`CAUTION` in policy.py). Empty with thresholds, a schedule, selector "zhang"
-        and on ranks.
+        in a search (`CAUTION` in policy.py). Empty with thresholds, a schedule and "zhang".
     reason : str
         Reason for the choice, in a few words.
     """
@@ -227,21 +226,49 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         writer.writerows(records)
 
 
-def format_levels(traces: Iterable[LevelTrace]) -> str:
-    lines = [
-        f"{'level':>5} {'frontier':>10} {'its edges':>11} {'unvisited':>10} {'strategy':>8} "
-        f"{'ms':>8} {'migr ms':>8} {'pred ms':>8}  why"
-    ]
-    for trace in traces:
-        features = trace.features
-        predicted = trace.predicted_seconds.get(trace.strategy)
-        lines.append(
-            f"{features.level:>5} {features.frontier_vertices:>10} {features.frontier_edges:>11} "
-            f"{features.unvisited_vertices:>10} {trace.strategy:>8} {1e3 * trace.seconds:>8.3f} "
-            f"{1e3 * trace.transfer_seconds:>8.3f} "
-            f"{'' if predicted is None else format(1e3 * predicted, '.3f'):>8}  {trace.reason}"
-        )
-    return "\n".join(lines)
+Columns = Mapping[str, tuple[str, Callable[[Any], Any]]]
+"""Columns of a table by their titles: a format, and what returns the value of a row, None for none.
+"""
+
+
+def format_table(columns: Columns, rows: Iterable[Any]) -> str:
+    """Return a table as wide as its values. Format "<" is for texts, which begin at the left."""
+    lines = [list(columns)]
+    for row in rows:
+        values = [(format_, of(row)) for format_, of in columns.values()]
+        lines.append(["" if value is None else format(value, how) for how, value in values])
+    sides = ["<" if format_ == "<" else ">" for format_, _ in columns.values()]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _predicted_ms(level: LevelTrace) -> float | None:
+    seconds = level.predicted_seconds.get(level.strategy)
+    return None if seconds is None else 1e3 * seconds
+
+
+LEVELS: Columns = {
+    "level": ("d", lambda level: level.features.level),
+    "frontier": ("d", lambda level: level.features.frontier_vertices),
+    "its edges": ("d", lambda level: level.features.frontier_edges),
+    "unvisited": ("d", lambda level: level.features.unvisited_vertices),
+    "strategy": ("", lambda level: level.strategy),
+    "ms": (".3f", lambda level: 1e3 * level.seconds),
+    "migr ms": (".3f", lambda level: 1e3 * level.transfer_seconds),
+    "pred ms": (".3f", _predicted_ms),
+    "why": ("<", lambda level: level.reason),
+}
+
+
+ON_RANKS: Columns = {
+    "exch ms": (".3f", lambda step: 1e3 * step.exchange_seconds),
+    "bytes sent": ("d", lambda step: step.bytes_sent),
+    "imbalance": (".2f", lambda step: step.imbalance),
+}
+"""More columns of steps on ranks."""
 
 
 class IterationTrace(NamedTuple):
@@ -305,11 +332,10 @@ class Iterated(Traced):
         return len(self.traces)
 
 
-def format_iterations(traces: Sequence[IterationTrace]) -> str:
-    lines = [f"{'iteration':>9} {'strategy':<20} {'vertices':>11} {'edges':>13} {'ms':>9}"]
-    for trace in traces:
-        lines.append(
-            f"{trace.iteration:>9} {trace.strategy:<20} {trace.vertices:>11} "
-            f"{trace.edges_scanned:>13} {1e3 * trace.seconds:>9.3f}"
-        )
-    return "\n".join(lines)
+ITERATIONS: Columns = {
+    "iteration": ("d", lambda one: one.iteration),
+    "strategy": ("<", lambda one: one.strategy),
+    "vertices": ("d", lambda one: one.vertices),
+    "edges": ("d", lambda one: one.edges_scanned),
+    "ms": (".3f", lambda one: 1e3 * one.seconds),
+}

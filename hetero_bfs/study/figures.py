@@ -12,7 +12,6 @@ from hetero_bfs.study.searches import quartile_names
 from hetero_bfs.training.regret import summarise
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_PANELS = 6
@@ -26,7 +25,7 @@ _DOMAINS = {
 
 def levels(table: pd.DataFrame) -> Figure:
     searches = [first_search(table, name) for name in shown_graphs(table)]
-    figure, panels = style.panels(len(searches), 3.1)
+    figure, panels = style.new_figure(3.1 * len(searches) + 0.4, len(searches))
     for axes, (title, one) in zip(panels, searches, strict=True):
         for strategy in style.order_of(one["strategy"]):
             line = one[one["strategy"] == strategy].sort_values("level")
@@ -80,22 +79,16 @@ def throughput(table: pd.DataFrame) -> Figure:
 
 
 def energy(table: pd.DataFrame) -> Figure | None:
+    """Draw each domain with and without idle power; None if no meter measured anything.
+
+    Titles name the meters, and below stand the domains that were not measured.
+    """
     columns = {
         "mteps_per_watt": ", idle included",
         "mteps_per_watt_without_idle": ", idle power apart",
     }
-    return by_domain(table, columns, "MTEPS / W")
-
-
-def by_domain(
-    table: pd.DataFrame, columns: dict[str, str], label: str, ratio: bool = False
-) -> Figure | None:
-    """Draw columns in a panel for each domain; None if no meter measured anything.
-
-    Titles name the meters, and below stand the domains that were not measured.
-    """
     found = [
-        style.Cells(f"{title} ({_meters(part)}){what}", label, cells(part, column), ratio)
+        style.Cells(f"{title} ({_meters(part)}){what}", "MTEPS / W", cells(part, column))
         for domain, title in _DOMAINS.items()
         for column, what in columns.items()
         if not (part := table[(table["domain"] == domain) & table[column].notna()]).empty
@@ -103,8 +96,8 @@ def by_domain(
     if not found:
         return None
     figure = style.bars(*found)
-    measured = table.loc[table[[*columns]].notna().any(axis=1), "domain"]
-    missing = [title for domain, title in _DOMAINS.items() if domain not in set(measured)]
+    measured = set(table.loc[table["mteps_per_watt"].notna(), "domain"])
+    missing = [title for domain, title in _DOMAINS.items() if domain not in measured]
     if missing:
         figure.axes[-1].set_xlabel(f"not measured: {', '.join(missing)}", fontsize=9)
     return figure
@@ -130,35 +123,6 @@ def relabelling(table: pd.DataFrame) -> Figure:
             spread=spread(table, "speedup"),
         ),
     )
-
-
-def predictions(table: pd.DataFrame) -> Figure:
-    names = style.order_of(table["strategy"])
-    columns = min(len(names), 2)
-    figure, panels = style.panels(len(names), 3.0, columns, sharex=True, sharey=True)
-    both = table[["measured_seconds", "predicted_seconds"]].to_numpy()
-    ends = both[both > 0].min() / 1.5, both.max() * 1.5
-    for number, (axes, name) in enumerate(zip(panels, names, strict=True)):
-        _scatter(axes, table[table["strategy"] == name], name, ends)
-        lowest = number + columns >= len(names)
-        axes.tick_params(labelbottom=lowest)
-        axes.set_xlabel(axes.get_xlabel() if lowest else "")
-        axes.set_ylabel(axes.get_ylabel() if number % columns == 0 else "")
-    return figure
-
-
-def _scatter(axes: Axes, table: pd.DataFrame, name: str, ends: tuple[float, float]) -> None:
-    look = style.look_of(name) | {"linestyle": "none", "alpha": 0.8, "markersize": 5}
-    axes.plot(ends, ends, color="#333333", linewidth=1.0)
-    for factor in (0.5, 2.0):
-        axes.plot(ends, [factor * x for x in ends], color="#999999", linewidth=0.8, linestyle=":")
-    axes.plot(table["measured_seconds"], table["predicted_seconds"], **look)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-    style.seconds_axis(axes.xaxis)
-    style.seconds_axis(axes.yaxis)
-    error = 100 * table["relative_error"].abs().median()
-    title = f"{name}: median relative error {error:.0f} %"
-    style.tidy(axes, title, "measured time (s)", "predicted time (s)")
 
 
 _DARKEST = 8.0  # log10 of the regret in percent drawn black: so large that text stays readable

@@ -1,4 +1,6 @@
-"""The results of a study's tables, as a sentence (`..._finding`) and a small table (`..._brief`).
+"""The results of a study's tables: a small table (`..._brief`), and a sentence (`..._finding`).
+
+A sentence says what the small table beside it does not show.
 
 Cells of the small tables are text with units, for the page.
 """
@@ -13,7 +15,7 @@ import pandas as pd
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.study import figures, style
 from hetero_bfs.training.program_regret import summarise_programs
-from hetero_bfs.training.regret import NONE, ORACLE, summarise
+from hetero_bfs.training.regret import summarise
 
 _MOST_ROWS = 12
 _MOST_LISTED = 48
@@ -103,7 +105,7 @@ def levels_finding(table: pd.DataFrame) -> str:
 
 
 def levels_brief(table: pd.DataFrame) -> Brief:
-    title, one = figures.first_search(table, figures.shown_graphs(table)[0])
+    title, one = figures.first_search(table, figures.shown_graphs(table)[-1])
     one = one[one["level"] < _MOST_ROWS]
     rows = []
     for level, at in one.groupby("level"):
@@ -121,8 +123,11 @@ def throughput_finding(table: pd.DataFrame) -> str:
     graph = figures.shown_graphs(table)[-1]
     one = table[table["graph"] == graph].set_index("selector")["harmonic_mean_gteps"]
     alone = one[[name for name in one.index if name in STRATEGIES]]
-    best, best_single = one.idxmax(), alone.idxmax()
+    best = one.idxmax()
     text = f"On {graph}, {best} is the fastest with {one[best]:.3g} GTEPS"
+    if alone.empty:
+        return f"{text}."
+    best_single = alone.idxmax()
     if best == best_single:
         return f"{text}: no selector beats that strategy alone."
     times = one[best] / alone[best_single]
@@ -135,25 +140,13 @@ throughput_brief = wide_brief(
 
 
 def energy_finding(table: pd.DataFrame) -> str:
-    measured = table[table["mteps_per_watt"].notna()]
-    missing = table[~table["domain"].isin(measured["domain"])].drop_duplicates("domain")
-    parts = []
-    for domain in dict.fromkeys(measured["domain"]):
-        one = measured[measured["domain"] == domain]
-        best = one.loc[one["mteps_per_watt"].idxmax()]
-        parts.append(
-            f"By {domain} energy {best['selector']} on {best['graph']} does most, "
-            f"{best['mteps_per_watt']:.3g} MTEPS/W at {best['watts']:.3g} W."
-        )
-    return " ".join([*parts, *unmeasured(missing)])
-
-
-def unmeasured(missing: pd.DataFrame) -> list[str]:
-    return [
-        f"Energy of the {row.domain} is unmeasured: "
-        f"{row.unmeasured_because or 'daga could not be measured'}."
+    """Tell which domains were not measured, and why."""
+    measured = table.loc[table["mteps_per_watt"].notna(), "domain"]
+    missing = table[~table["domain"].isin(measured)].drop_duplicates("domain")
+    return " ".join(
+        f"Energy of the {row.domain} is unmeasured: {row.unmeasured_because}."
         for row in missing.itertuples()
-    ]
+    )
 
 
 def energy_brief(table: pd.DataFrame) -> Brief:
@@ -169,62 +162,12 @@ def energy_brief(table: pd.DataFrame) -> Brief:
     return rows_brief(rows, f"{graph}, searches one after another")
 
 
-def relabelling_finding(table: pd.DataFrame) -> str:
-    graph = figures.shown_graphs(table)[-1]
-    one = table[table["graph"] == graph]
-    gain = one.loc[one["relabelled_seconds"].idxmin()]
-    return (
-        f"{graph} loses {100 * gain['removed_share']:.1f} % of its vertices; its fastest searches "
-        f"({gain['selector']}) take {format_seconds(gain['relabelled_seconds'])} instead of "
-        f"{format_seconds(gain['as_given_seconds'])} in the order given."
-    )
-
-
 relabelling_brief = wide_brief(
     "Vertices removed, and search time in the order given over that relabelled",
     ["graph", "vertices", "removed_vertices", "removed_share", "order"],
     "selector",
     "speedup",
 )
-
-
-def predictions_finding(table: pd.DataFrame) -> str:
-    errors = table["relative_error"].abs()
-    within = (table["predicted_seconds"] / table["measured_seconds"]).between(0.5, 2.0).mean()
-    return (
-        f"The installed model's median relative error is {100 * errors.median():.0f} %; "
-        f"{100 * within:.0f} % of {len(table)} predictions are within a factor of two."
-    )
-
-
-def predictions_brief(table: pd.DataFrame) -> Brief:
-    rows = []
-    for name in style.order_of(table["strategy"]):
-        errors = table.loc[table["strategy"] == name, "relative_error"]
-        rows.append(
-            {
-                "strategy": name,
-                "levels": str(len(errors)),
-                "median relative error": f"{100 * errors.abs().median():.0f} %",
-                "90 % of levels within": f"{100 * errors.abs().quantile(0.9):.0f} %",
-                "predicted too long": f"{100 * (errors > 0).mean():.0f} % of levels",
-            }
-        )
-    return "Errors of the predicted seconds of a level, over the measured ones", pd.DataFrame(rows)
-
-
-def regret_finding(table: pd.DataFrame) -> str:
-    percent = figures.regret_by_family(table)
-    chosen = percent.drop(index=[ORACLE, NONE], errors="ignore").iloc[0]
-    families = percent.columns.drop(["mean", "worst"])
-    text = (
-        f"{chosen.name} comes nearest to the best schedule known: {chosen['mean']:.1f} % as the "
-        f"geometric mean over families, {chosen['worst']:.1f} % at worst "
-        f"({chosen[families].idxmax()})"
-    )
-    if NONE in percent.index:
-        text += f"; without a selector it is {percent.loc[NONE, 'mean']:.0f} %"
-    return text + "."
 
 
 def programs_finding(table: pd.DataFrame) -> str:

@@ -124,7 +124,7 @@ def measure_frog(study: Study, options: StudyOptions, info: DeviceInfo | None) -
     for number, graph in enumerate(planned, 1):
         announce(f"{graph.name}, graph {number} of {len(planned)}")
         edges = weighted(graph.graph.make())
-        about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
+        about = graph.row()
         built = build_search_graph(edges)
         if not built.num_searched:
             raise GraphError(f"{graph.name} has no edge between two vertices")
@@ -281,14 +281,6 @@ def _ratio(before: Any, after: Any) -> float:
 # Findings, and sections.
 
 
-def _classes_finding(table: pd.DataFrame) -> str:
-    left = table[table["class"] == MIXED]
-    return (
-        f"The first four colours have {1 - left['share'].mean():.1%} of the vertices, the mean "
-        f"over {len(left)} graphs (the paper: {_SHARE_OF_FOUR:.1%} of DBLP's)."
-    )
-
-
 def _iterations_finding(table: pd.DataFrame) -> str:
     fewer = table["synchronous_iterations"] > table["asynchronous_iterations"]
     faster = table["synchronous_seconds"] > table["asynchronous_seconds"]
@@ -298,28 +290,10 @@ def _iterations_finding(table: pd.DataFrame) -> str:
     )
 
 
-def _atomics_finding(table: pd.DataFrame) -> str:
-    share = table["mixed_class"].sum() / max(table["asynchronous"].sum(), 1)
-    return (
-        f"{share:.1%} of the asynchronous updates are those of the mixed class, for which the "
-        "paper uses atomics. Here none does."
-    )
-
-
 def _partitions_finding(table: pd.DataFrame) -> str:
     best = table.loc[table.groupby(["graph", "algorithm"])["seconds"].idxmin(), "num_classes"]
     counts = ", ".join(f"{one} in {n}" for one, n in best.astype(str).value_counts().items())
     return f"Fastest number of classes, by cases: {counts} (the paper: 3 or 5)."
-
-
-def _preprocessing_finding(table: pd.DataFrame) -> str:
-    colour, order = (table[step].sum() for step in _STEPS)
-    return f"Colouring takes {colour / (colour + order):.0%} of the time, ordering lists the rest."
-
-
-def _streaming_finding(table: pd.DataFrame) -> str:
-    share = table["sent_bytes"].sum() / table["list_bytes"].sum()
-    return f"An iteration sends {share:.0%} of the lists, colour by colour."
 
 
 def _draw_classes(table: pd.DataFrame) -> Figure:
@@ -327,13 +301,10 @@ def _draw_classes(table: pd.DataFrame) -> Figure:
 
 
 _RUN = "algorithm", "place"
-_STEPS = "colour_seconds", "order_seconds"
 _ITERATIONS = (
     *("synchronous_iterations", "asynchronous_iterations"),
     *("synchronous_seconds", "asynchronous_seconds"),
 )
-_UPDATES = ("synchronous", "asynchronous", "mixed_class")
-
 
 _SECTIONS = (
     Section(
@@ -341,9 +312,8 @@ _SECTIONS = (
         "Vertices of each class: four colours, and all others (Figures 2 and 7)",
         "",
         (*GRAPH_COLUMNS, "num_colours", "class", "vertices", "share"),
-        _classes_finding,
-        _draw_classes,
-        findings.wide_brief("Shares of the vertices", ["graph", "num_colours"], "class", "share"),
+        draw=_draw_classes,
+        brief=findings.wide_brief("", ["graph", "num_colours"], "class", "share"),
     ),
     Section(
         "iterations",
@@ -355,9 +325,9 @@ _SECTIONS = (
     Section(
         "atomics",
         "Updates that need atomics in the paper (Table 6)",
-        "Updates of vertices, all and those of the mixed class.",
-        (*GRAPH_COLUMNS, "algorithm", *_UPDATES),
-        _atomics_finding,
+        "Updates of vertices, all and those of the mixed class. For these the paper uses atomics; "
+        "here none does.",
+        (*GRAPH_COLUMNS, "algorithm", "synchronous", "asynchronous", "mixed_class"),
     ),
     Section(
         "partitions",
@@ -371,15 +341,13 @@ _SECTIONS = (
         "preprocessing",
         "Preprocessing (Figure 9)",
         "Colouring, and copying the lists in the order of colours.",
-        (*GRAPH_COLUMNS, "vertices", *_STEPS),
-        _preprocessing_finding,
+        (*GRAPH_COLUMNS, "vertices", "colour_seconds", "order_seconds"),
     ),
     Section(
         "streaming",
         "Larger than the device's memory (section 4.2)",
         "PageRank with room for a quarter of the lists; bytes sent per iteration.",
         (*GRAPH_COLUMNS, "list_bytes", "iterations", "sent_bytes", "seconds"),
-        _streaming_finding,
     ),
     claims_section(
         "The paper's means are over its five smaller graphs, ours over the graphs of this study; "

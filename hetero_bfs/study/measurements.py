@@ -14,17 +14,13 @@ that hardly uses the domain's unit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from statistics import median
 
 from hetero_bfs import energy
 from hetero_bfs.engine.engine import Engine
-from hetero_bfs.errors import ModelError
 from hetero_bfs.graph500.protocol import meters_of
-from hetero_bfs.scheduling.named_selectors import model_of
-from hetero_bfs.scheduling.strategies import STRATEGIES, Strategy
+from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
 from hetero_bfs.study.searches import (
     Configuration,
@@ -40,22 +36,8 @@ from hetero_bfs.training.measure import REPEATS, levels_to_measure, measure_sear
 _COUNTS = "frontier_vertices", "frontier_edges", "unvisited_vertices", "unvisited_edges"
 
 
-@dataclass(frozen=True)
-class MeasuredLevel:
-    """One strategy on one level of the search from `key`, with the seconds of each round."""
-
-    key: int
-    features: LevelFeatures
-    strategy: Strategy
-    rounds: list[float] = field(default_factory=list)
-
-    @property
-    def seconds(self) -> float:
-        return median(self.rounds)
-
-
-def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[MeasuredLevel]:
-    measured: dict[tuple[int, int, str], MeasuredLevel] = {}
+def level_rows(subject: Subject, rounds: int, notes: list[str]) -> list[Row]:
+    """Measure each strategy on the levels of the searches from the subject's sources."""
     engine, new_of_old = subject.engine, subject.graph.relabelling.new_of_old
     wanted: dict[int, frozenset[int]] = {}
     for key in subject.sources:
@@ -64,63 +46,31 @@ def measure_levels(subject: Subject, rounds: int, notes: list[str]) -> list[Meas
         if len(levels) < len(records):
             text = f"{len(levels)} of {len(records)} levels from key {key} are measured"
             add_note(notes, f"{subject.about.name}: {text}")
+    states: dict[tuple[int, int], LevelFeatures] = {}
+    times: dict[tuple[int, int], dict[str, list[float]]] = {}
     turns = [key for _ in range(rounds) for key in subject.sources]
     for key in progress(turns, f"{subject.about.name}: levels"):
         walk = measure_search(engine, int(new_of_old[key]), REPEATS, median, wanted[key])
         for features, name, seconds, _ in walk:
             if name in STRATEGIES:
-                level = MeasuredLevel(key, features, STRATEGIES[name])
-                measured.setdefault((key, features.level, name), level).rounds.append(seconds)
-    return list(measured.values())
-
-
-def level_rows(subject: Subject, measured: Sequence[MeasuredLevel]) -> list[Row]:
-    least: dict[tuple[int, int], float] = {}
-    for one in measured:
-        place = one.key, one.features.level
-        least[place] = min(one.seconds, least.get(place, inf))
+                level = key, features.level
+                states.setdefault(level, features)
+                times.setdefault(level, {}).setdefault(name, []).append(seconds)
     return [
         {
-            **_columns(subject, one),
-            **{name: getattr(one.features, name) for name in _COUNTS},
-            "seconds": one.seconds,
-            **quartile_row("seconds", one.rounds),
-            "fastest": one.seconds == least[one.key, one.features.level],
-            "rounds": len(one.rounds),
+            **subject.row(),
+            "key": level[0],
+            "level": level[1],
+            "strategy": name,
+            **{count: getattr(states[level], count) for count in _COUNTS},
+            "seconds": median(each),
+            **quartile_row("seconds", each),
+            "fastest": median(each) == min(map(median, of_level.values())),
+            "rounds": len(each),
         }
-        for one in measured
+        for level, of_level in times.items()
+        for name, each in of_level.items()
     ]
-
-
-def prediction_rows(
-    subject: Subject, measured: Sequence[MeasuredLevel], notes: list[str]
-) -> list[Row]:
-    """Without a model there are no rows."""
-    try:
-        model = model_of(subject.engine.device_info)
-    except ModelError as error:
-        add_note(notes, str(error))
-        return []
-    if model is None:
-        return []
-    rows = []
-    for one in measured:
-        if one.strategy.name in model.learned:
-            predicted = model.learned_seconds(one.features, one.strategy)
-            rows.append(
-                {
-                    **_columns(subject, one),
-                    "measured_seconds": one.seconds,
-                    "predicted_seconds": predicted,
-                    "relative_error": predicted / one.seconds - 1,
-                }
-            )
-    return rows
-
-
-def _columns(subject: Subject, one: MeasuredLevel) -> Row:
-    level = one.features.level
-    return {**subject.row(), "key": one.key, "level": level, "strategy": one.strategy.name}
 
 
 _IDLE_SECONDS = 1.0

@@ -25,19 +25,18 @@ class Section:
     """One figure with its table.
 
     `name` is the stem of its SVG and CSV files, and `columns` are the CSV's, also without rows.
-    `finding` returns the result in a sentence. `draw` returns a figure or None,
-    and `brief` a small table for the page, with a caption. `nothing` replaces all three without
-    rows.
+    `finding` returns a sentence that the small table does not show, or "". `draw` returns a figure
+    or None, and `brief` a small table for the page, with a caption. Without rows there is
+    none of the three.
     """
 
     name: str
     title: str
     reading: str
     columns: tuple[str, ...]
-    finding: Callable[[pd.DataFrame], str]
+    finding: Callable[[pd.DataFrame], str] = lambda _: ""
     draw: Callable[[pd.DataFrame], Figure | None] = lambda _: None
     brief: Callable[[pd.DataFrame], findings.Brief] = findings.rows_brief
-    nothing: str = "Nothing could be measured; see the notes."
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -49,75 +48,63 @@ def claim(what: str, paper: float | str, ours: float | None, unit: str = "x") ->
 
 
 def claims_section(note: str, columns: Sequence[str] = ("paper", "ours")) -> Section:
-    def finding(table: pd.DataFrame) -> str:
-        count = int(table["ours"].notna().sum())
-        return f"{count} of {len(table)} figures could be measured here. {note}"
-
     title, shown = "Figures of the paper, and ours", ("claim", "unit", *columns)
-    return Section("claims", title, "", shown, finding, brief=findings.claims_brief)
+    return Section("claims", title, "", shown, lambda _: note, brief=findings.claims_brief)
 
 
 GRAPH_COLUMNS = ("graph", "family", "scale")
-LEVEL_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("key level strategy frontier_vertices frontier_edges unvisited_vertices"),
-    *names("unvisited_edges seconds first_quartile_seconds third_quartile_seconds fastest rounds"),
+LEVELS = Section(
+    "levels",
+    "Seconds of each strategy at each level (the paper's Table 5)",
+    "Every strategy runs every level of the same search from the same state, without migration "
+    "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
+    "becomes the best one, and a selector gains. The figure and the table have the first key "
+    "of each graph, the CSV file has all. Black lines reach from the first to the third "
+    "quartile of the rounds.",
+    (
+        *GRAPH_COLUMNS,
+        *names("key level strategy frontier_vertices frontier_edges unvisited_vertices"),
+        *names("unvisited_edges seconds first_quartile_seconds third_quartile_seconds"),
+        *("fastest", "rounds"),
+    ),
+    findings.levels_finding,
+    figures.levels,
+    findings.levels_brief,
 )
-THROUGHPUT_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("vertices input_edges selector kind rule median_seconds harmonic_mean_gteps"),
-    *names("first_quartile_gteps third_quartile_gteps keys rounds"),
+THROUGHPUT = Section(
+    "throughput",
+    "GTEPS by strategy and selector (Figure 4)",
+    "Whole searches, from the key to the complete parent array. More is better. Hatched bars "
+    "are single strategies, the others selectors. A key's time is the median of its rounds. "
+    "GTEPS is the harmonic mean over keys, as in Graph500. Black lines reach from the first to "
+    "the third quartile of the keys.",
+    (
+        *GRAPH_COLUMNS,
+        *names("vertices input_edges selector kind rule median_seconds harmonic_mean_gteps"),
+        *names("first_quartile_gteps third_quartile_gteps keys rounds"),
+    ),
+    findings.throughput_finding,
+    figures.throughput,
+    findings.throughput_brief,
 )
-_RELABELLING_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("vertices removed_vertices removed_share order selector kind"),
-    *names("relabelled_seconds as_given_seconds speedup"),
-    *names("first_quartile_speedup third_quartile_speedup keys rounds"),
-)
-_PREDICTION_COLUMNS = (
-    *GRAPH_COLUMNS,
-    *names("key level strategy measured_seconds predicted_seconds relative_error"),
+ENERGY = Section(
+    "energy",
+    "Energy efficiency by strategy and selector (Figure 5)",
+    "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
+    "device and of the whole system is shown separately and never added up. &quot;Idle power "
+    "apart&quot; subtracts the power of the resting machine, measured just before. A "
+    "configuration has no such figure if it exceeds that power by less than twice the meter's "
+    "error. It has no figure at all if it spends more than a tenth of its time where no meter "
+    "measures.",
+    (*GRAPH_COLUMNS, "selector", "kind", "domain", *METERED, "unmeasured_because"),
+    findings.energy_finding,
+    figures.energy,
+    findings.energy_brief,
 )
 SECTIONS = (
-    Section(
-        "levels",
-        "Seconds of each strategy at each level (the paper's Table 5)",
-        "Every strategy runs every level of the same search from the same state, without migration "
-        "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
-        "becomes the best one, and a selector gains. The figure and the table have the first key "
-        "of each graph, the CSV file has all. Black lines reach from the first to the third "
-        "quartile of the rounds.",
-        LEVEL_COLUMNS,
-        findings.levels_finding,
-        figures.levels,
-        findings.levels_brief,
-    ),
-    Section(
-        "throughput",
-        "GTEPS by strategy and selector (Figure 4)",
-        "Whole searches, from the key to the complete parent array. More is better. Hatched bars "
-        "are single strategies, the others selectors. A key's time is the median of its rounds. "
-        "GTEPS is the harmonic mean over keys, as in Graph500. Black lines reach from the first to "
-        "the third quartile of the keys.",
-        THROUGHPUT_COLUMNS,
-        findings.throughput_finding,
-        figures.throughput,
-        findings.throughput_brief,
-    ),
-    Section(
-        "energy",
-        "Energy efficiency by strategy and selector (Figure 5)",
-        "Million traversed edges per joule. Higher is better. Energy of the CPU, of the OpenCL "
-        "device and of the whole system is shown separately and never added up. &quot;Idle power "
-        "apart&quot; subtracts the power of the resting machine, measured just before. A "
-        "configuration has no such figure if it exceeds that power by less than twice the meter's "
-        "error. It has no figure at all if it spends more than a tenth of its time where no meter "
-        "measures.",
-        (*GRAPH_COLUMNS, "selector", "kind", "domain", *METERED, "unmeasured_because"),
-        findings.energy_finding,
-        figures.energy,
-        findings.energy_brief,
-    ),
+    LEVELS,
+    THROUGHPUT,
+    ENERGY,
     Section(
         "relabelling",
         "Vertices that relabelling removes, and its effect on search times (Table 6, section 5.4)",
@@ -126,22 +113,14 @@ SECTIONS = (
         "time in the given order over the median after relabelling. At 2 the relabelled graph is "
         "searched in half the time; below 1 relabelling makes searches slower. Black lines reach "
         "from the first to the third quartile of the keys.",
-        _RELABELLING_COLUMNS,
-        findings.relabelling_finding,
-        figures.relabelling,
-        findings.relabelling_brief,
-    ),
-    Section(
-        "predictions",
-        "Predicted against measured seconds of levels",
-        "Each mark is one strategy on one level, predicted by the speed model that is installed "
-        "for this machine. On the line the prediction is right; dotted lines are half and twice "
-        "the measured time.",
-        _PREDICTION_COLUMNS,
-        findings.predictions_finding,
-        figures.predictions,
-        findings.predictions_brief,
-        "No speed model of this machine is installed; `hetero-bfs train` makes one.",
+        (
+            *GRAPH_COLUMNS,
+            *names("vertices removed_vertices removed_share order selector kind"),
+            *names("relabelled_seconds as_given_seconds speedup"),
+            *names("first_quartile_speedup third_quartile_speedup keys rounds"),
+        ),
+        draw=figures.relabelling,
+        brief=findings.relabelling_brief,
     ),
     Section(
         "regret",
@@ -154,9 +133,8 @@ SECTIONS = (
         "that would take more than eight times as long as the oracle's are estimated from their "
         "levels, and marked as such.",
         REGRET_COLUMNS,
-        findings.regret_finding,
-        figures.regret,
-        findings.regret_brief,
+        draw=figures.regret,
+        brief=findings.regret_brief,
     ),
     Section(
         "programs",
@@ -215,7 +193,7 @@ nav a { margin-right: 1.2rem; white-space: nowrap; }
 
 @dataclass(frozen=True)
 class SectionResult:
-    """A section with its results, for the page; `brief` is a table of text and may be empty.
+    """A section with its results; `finding` and `brief`, a table of text, may be empty.
 
     Without measurements there is no picture, and `finding` gives the reason.
     """
@@ -252,19 +230,19 @@ def _section(part: SectionResult) -> str:
         kinds.append("svg")
         image = base64.b64encode(part.svg.encode()).decode("ascii")
         picture = (
-            f'<img alt="{escape(part.section.title)}. {escape(part.finding)}" '
+            f'<img alt="{escape(f"{part.section.title}. {part.finding}".rstrip())}" '
             f'src="data:image/svg+xml;base64,{image}">'
         )
     shown = f"<figure>{picture}</figure>\n" if picture else ""
     if part.section.reading and (picture or not part.brief.empty):
         shown = f"<p>{part.section.reading}</p>\n{shown}"
+    finding = f'<p class="finding">{escape(part.finding)}</p>\n' if part.finding else ""
     links = ", ".join(
         f'<a href="{part.section.name}.{kind}">{part.section.name}.{kind}</a>' for kind in kinds
     )
     return (
         f'<section id="{part.section.name}"><h2>{escape(part.section.title)}</h2>\n'
-        f'<p class="finding">{escape(part.finding)}</p>\n{shown}'
-        f"{_table(part.caption, part.brief)}"
+        f"{finding}{shown}{_table(part.caption, part.brief)}"
         f'<p class="files">Beside this page: {links}</p></section>'
     )
 

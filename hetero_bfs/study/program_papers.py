@@ -52,11 +52,6 @@ def _claims_of_gpregel(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     return rows
 
 
-def _lines_finding(table: pd.DataFrame) -> str:
-    parts = [f"{r.program} takes {r.ours} lines (GPregel {r.gpregel})" for r in table.itertuples()]
-    return f"As a program {', '.join(parts)}, all of them in Python."
-
-
 GPREGEL_PAPER = Paper(
     "gpregel",
     "GPregel (Lai et al.): a Pregel for GPUs, its tables on this machine",
@@ -64,11 +59,7 @@ GPREGEL_PAPER = Paper(
     _measure_gpregel,
     (
         Section(
-            "lines",
-            "Lines of programs (Table II)",
-            "",
-            ("program", "basic", "gpregel", "ours"),
-            _lines_finding,
+            "lines", "Lines of programs (Table II)", "", ("program", "basic", "gpregel", "ours")
         ),
         common.speed_section("Figure 11"),
         common.CLAIMS,
@@ -134,7 +125,8 @@ _MOST_MARKED = 100  # iterations whose points have markers
 
 
 def _draw_nonzeros(table: pd.DataFrame) -> Figure:
-    figure, panels = style.panels(table["graph"].nunique(), 2.6)
+    count = table["graph"].nunique()
+    figure, panels = style.new_figure(2.6 * count + 0.4, count)
     for axes, (name, one) in zip(panels, table.groupby("graph", sort=False), strict=True):
         size = 3 if len(one) < _MOST_MARKED else 0
         axes.plot(one["iteration"], one["x"], "o-", ms=size, color="#0072B2", label="x: senders")
@@ -144,22 +136,6 @@ def _draw_nonzeros(table: pd.DataFrame) -> Figure:
         style.tidy(axes, str(name), "iteration", "non-zeros")
     style.legend_above(figure, panels)
     return figure
-
-
-def _nonzeros_finding(table: pd.DataFrame) -> str:
-    share = 100 * (table["x"] / table["vertices"]).groupby(table["graph"]).median()
-    return (
-        f"In the median iteration {share.min():.2g} to {share.max():.2g} % of the entries of x, by "
-        "graph, are not zero."
-    )
-
-
-def _compression_finding(table: pd.DataFrame) -> str:
-    share = table["bytes"].sum() / max(table["whole_vectors_bytes"].sum(), 1)
-    return (
-        f"Migrations sent {100 * share:.3g} % of the bytes of whole vectors with bit vectors. They "
-        "send marked states as a list or a bitmap, whichever is smaller."
-    )
 
 
 GRAPHMAT_PAPER = Paper(
@@ -173,15 +149,14 @@ GRAPHMAT_PAPER = Paper(
             "Non-zeros of x and y in each iteration of a search (Figure 1)",
             "x has the vertices that send, y those that get a message.",
             ("graph", "vertices", "iteration", "x", "y"),
-            _nonzeros_finding,
-            _draw_nonzeros,
+            draw=_draw_nonzeros,
         ),
         Section(
             "compression",
             "Bytes between CPU and device (section 3.3)",
-            "",
+            "Migrations send marked states as a list or a bitmap, whichever is smaller; whole "
+            "vectors have a bit vector.",
             ("graph", "migrations", "bytes", "whole_vectors_bytes", "share"),
-            _compression_finding,
         ),
         common.speed_section("Figure 3"),
         common.CLAIMS,
@@ -264,18 +239,6 @@ def _preprocessing_row(subject: WeightedSubject) -> Row:
     }  # fmt: skip
 
 
-def _iterations_finding(table: pd.DataFrame) -> str:
-    faster = int((table["speedup"] > 1).sum())
-    return f"The layered mode is faster than the synchronous one in {faster} of {len(table)} cases."
-
-
-def _preprocessing_finding(table: pd.DataFrame) -> str:
-    return (
-        f"Numbering all graphs takes {table['numbering_seconds'].sum():.3g} s. With names and ends "
-        f"of layers they take {table['over_csr'].mean():.3g} times the memory of CSR."
-    )
-
-
 WOLFPATH_PAPER = Paper(
     "wolfpath",
     "WolfPath (Zhu et al.): layered lists, its tables on this machine",
@@ -292,8 +255,9 @@ WOLFPATH_PAPER = Paper(
                 "speedup first_quartile_speedup third_quartile_speedup with_flags_seconds "
                 "flags_over"
             ),
-            _iterations_finding,
-            partial(common.draw_ratios, column="speedup", label="synchronous over layered seconds"),
+            draw=partial(
+                common.draw_ratios, column="speedup", label="synchronous over layered seconds"
+            ),
         ),
         Section(
             "preprocessing",
@@ -303,7 +267,6 @@ WOLFPATH_PAPER = Paper(
                 "graph vertices layers numbering_seconds writing_seconds reading_seconds "
                 "csr_bytes layers_bytes over_csr"
             ),
-            _preprocessing_finding,
         ),
         common.CLAIMS,
     ),

@@ -31,12 +31,7 @@ from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.study import findings, paper_named, style
-from hetero_bfs.study.measurements import (
-    efficiency,
-    level_rows,
-    measure_levels,
-    prediction_rows,
-)
+from hetero_bfs.study.measurements import efficiency, level_rows
 from hetero_bfs.study.page import SECTIONS, Paper, Section, SectionResult, page
 from hetero_bfs.study.searches import (
     Planned,
@@ -173,9 +168,7 @@ def measure_graph(study: Study, graph: Planned, options: StudyOptions) -> None:
             return
         study.add("throughput", throughput(subject, options.rounds))
         study.add("relabelling", relabelling(subject, options))
-        measured = measure_levels(subject, options.rounds, study.notes)
-        study.add("levels", level_rows(subject, measured))
-        study.add("predictions", prediction_rows(subject, measured, study.notes))
+        study.add("levels", level_rows(subject, options.rounds, study.notes))
         study.add("energy", efficiency(subject, options, study.notes))
 
 
@@ -218,7 +211,7 @@ def _write(
         "keys": options.keys,
         "rounds": options.rounds,
         "tables": {part.section.name: part.brief.to_dict("records") for part in parts},
-        "findings": {part.section.name: part.finding for part in parts},
+        "findings": {part.section.name: part.finding for part in parts if part.finding},
         "files": sorted(files),
         "notes": study.notes,
     }
@@ -229,7 +222,8 @@ def _write(
 
 def _part(section: Section, table: pd.DataFrame, foot: str) -> SectionResult:
     if table.empty:
-        return SectionResult(section, section.nothing, *findings.no_brief(table))
+        nothing = "Nothing could be measured; see the notes."
+        return SectionResult(section, nothing, *findings.no_brief(table))
     figure = section.draw(table)
     part = SectionResult(section, section.finding(table), *section.brief(table))
     return part if figure is None else replace(part, svg=style.to_svg(figure, foot))

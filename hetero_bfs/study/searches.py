@@ -104,6 +104,9 @@ class Planned:
     def name(self) -> str:
         return str(self.graph.name)
 
+    def row(self) -> Row:
+        return {"graph": self.name, "family": self.graph.family, "scale": self.scale}
+
 
 def graphs_of(options: StudyOptions, info: DeviceInfo | None) -> list[Planned]:
     """List the graphs: Kronecker graphs, files, and for regret graphs of each other family."""
@@ -168,11 +171,7 @@ class Subject:
         return self.engine.graph
 
     def row(self) -> Row:
-        return {
-            "graph": self.about.name,
-            "family": self.about.graph.family,
-            "scale": self.about.scale,
-        }
+        return self.about.row()
 
 
 def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Subject:
@@ -182,7 +181,7 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
     keys = search_keys(graph.num_vertices, graph.is_isolated, options.keys)
     if not keys:
         raise GraphError(f"{about.name} has no edge between two vertices: nothing to search")
-    engine = _open(graph, options)
+    engine = open_engine(graph, options)
     notes += [f"{about.name}: {note}" for note in engine.notes]
     configs = configs_of(about.name, engine, notes)
     keys = affordable(about.name, engine, configs, keys, options.rounds, notes)
@@ -193,7 +192,8 @@ def open_subject(about: Planned, options: StudyOptions, notes: list[str]) -> Sub
     return Subject(about, edges, engine, keys, sources, nedge, configs)
 
 
-def _open(graph: SearchGraph, options: StudyOptions) -> Engine:
+def open_engine(graph: SearchGraph, options: StudyOptions) -> Engine:
+    """Open a graph without correction; the study sets each search's selector."""
     chosen = replace(options.engine, selector=host_only(), correction=False)
     return Engine(graph, **chosen.settings())
 
@@ -350,7 +350,7 @@ def relabelling(subject: Subject, options: StudyOptions) -> list[Row]:
     name, keys, configs = subject.about.name, subject.keys, subject.configs
     plain = build_search_graph(subject.edges, "given")
     seconds = np.empty((2, len(configs), options.rounds, len(keys)))
-    with _open(plain, options) as given:
+    with open_engine(plain, options) as given:
         validate_configs(f"{name} as given", given, subject.edges, keys, configs)
         engines = (subject.engine, given)
         for turn in progress(range(options.rounds), f"{name}: relabelling"):

@@ -8,7 +8,6 @@ solid lines.
 from __future__ import annotations
 
 import io
-import math
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -92,10 +91,8 @@ def look_of(name: str) -> dict[str, Any]:
     }
 
 
-def new_figure(
-    height_inches: float, rows: int = 1, columns: int = 1, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its axes row by row; `height_inches` excludes the footer."""
+def new_figure(height_inches: float, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure and the axes of its rows; `height_inches` excludes the footer."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -105,7 +102,7 @@ def new_figure(
         figsize=(WIDTH_INCHES, height),
         layout=ConstrainedLayoutEngine(rect=(0.0, share, 1.0, 1.0 - share)),
     )
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    axes = figure.subplots(rows, squeeze=False)
     return figure, list(axes.ravel())
 
 
@@ -125,17 +122,6 @@ def seconds_axis(axis: Any) -> None:
 
     axis.set_major_formatter(EngFormatter(unit="s"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def panels(
-    count: int, height_inches: float, most_columns: int = 1, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    columns = min(count, most_columns)
-    rows = math.ceil(count / columns)
-    figure, axes = new_figure(height_inches * rows + 0.4, rows, columns, **options)
-    for rest in axes[count:]:
-        rest.set_axis_off()
-    return figure, axes[:count]
 
 
 class Cells(NamedTuple):
@@ -165,7 +151,7 @@ def bars(*tables: Cells) -> Figure:
         for size in [min(_MOST_GROUPS, max(_MOST_BARS // table.values.shape[1], 1))]
         for begin in range(0, len(table.values), size)
     ]
-    figure, axes = panels(len(parts), 3.4)
+    figure, axes = new_figure(3.4 * len(parts) + 0.4, len(parts))
     for one, part in zip(axes, parts, strict=True):
         _draw_bars(one, part)
     legend_above(figure, axes)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from hetero_bfs.devices.machine import DeviceInfo
@@ -21,17 +20,17 @@ from hetero_bfs.graph.edge_source import EdgeSource
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges, search_keys
 from hetero_bfs.graph.search_graph import LOCALITY, RELABELLING, build_search_graph
 from hetero_bfs.graph500.process import check_memory, construct, generate
-from hetero_bfs.options import EngineOptions
 from hetero_bfs.scheduling.model_selectors import ZhangSelector
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import ZhangSpeeds
-from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES, host_only
+from hetero_bfs.scheduling.strategies import SELECTORS_ORDERS, STRATEGIES
 from hetero_bfs.study import figures, findings, style
-from hetero_bfs.study.measurements import METERED, efficiency, level_rows, measure_levels
+from hetero_bfs.study.measurements import efficiency, level_rows
 from hetero_bfs.study.page import (
+    ENERGY,
     GRAPH_COLUMNS,
-    LEVEL_COLUMNS,
-    THROUGHPUT_COLUMNS,
+    LEVELS,
+    THROUGHPUT,
     Paper,
     Section,
     claims_section,
@@ -45,6 +44,7 @@ from hetero_bfs.study.searches import (
     add_note,
     affordable,
     graphs_of,
+    open_engine,
     throughput,
     validate_configs,
 )
@@ -69,7 +69,6 @@ _GTEPS = {DAGA: (0.9, 0.6), YASUI: (1.9, 1.3), ZHANG: (2.1, 1.4)}
 _SPEED_OVER = {DAGA: (2.3, 2.3), YASUI: (1.1, 1.1)}
 _ENERGY_OVER = {DAGA: (2.3, 2.5), YASUI: (1.6, 1.3)}
 _REMOVED_SHARE, _REMAPPING_SHARE = 0.48, 0.415
-_LARGEST = 67.11, 1073.74  # millions of vertices and edges
 _TABLE_5 = {  # seconds at scale 26 on the A10-7850K, level by level
     "TC": (0.02, 0.02, 1.81, 9.76, 0.30, 0.03, 0.02, 0.02),
     "TG": (0.03, 0.05, 3.44, 17.35, 0.97, 0.08, 0.02, 0.02),
@@ -117,7 +116,7 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
         found, whence = model.zhang, f"from the speed model {model.name}"
     else:
         plan = QUICK_PLAN if options.quick else PAPER_PLAN
-        found = measure_speeds(plan, options.engine)
+        found = measure_speeds(plan, options)
         scales = ", ".join(map(str, plan.scales))
         whence = f"measured for this study at scales {scales}"
     text = ", ".join(f"{n} {v:.3g} edges/s" for n, v in found.edges_per_second.items())
@@ -128,23 +127,15 @@ def _speeds(options: StudyOptions, info: DeviceInfo | None, notes: list[str]) ->
     return found
 
 
-def measure_speeds(plan: Plan, options: EngineOptions) -> ZhangSpeeds:
-    settings = _plain(options, "auto")
+def measure_speeds(plan: Plan, options: StudyOptions) -> ZhangSpeeds:
     graphs = [graph for graph in plan.graphs() if graph.family == TRAINING_FAMILY]
     rows: list[Row] = []
     for number, graph in enumerate(progress(graphs, "measuring the paper's training set")):
-        built = build_search_graph(graph.make())
-        with Engine(built, **settings) as engine:
+        with open_engine(build_search_graph(graph.make()), options) as engine:
             rows += measure_graph(engine, number, graph)
     speeds: ZhangSpeeds | None = fit_zhang(pd.DataFrame(rows))
     assert speeds is not None, "the plan has Kronecker graphs"
     return speeds
-
-
-def _plain(options: EngineOptions, order: str) -> dict[str, Any]:
-    """Return an engine's settings without what the paper's searches do not have."""
-    chosen = replace(options, selector=host_only(), correction=False, order=order)
-    return chosen.settings()
 
 
 def _measure_graph(
@@ -167,9 +158,9 @@ def _measure_order(
     order: str,
 ) -> None:
     """Build and measure a graph in one order; nothing of it is in memory afterwards."""
-    about = {"graph": graph.name, "family": graph.graph.family, "scale": graph.scale}
+    about = graph.row()
     built, seconds = construct(edges, order)
-    with Engine(built, **_plain(options.engine, order)) as engine:
+    with open_engine(built, options) as engine:
         seconds[_UPLOAD] = engine.upload_seconds
         study.add("preprocessing", _step_rows(about, order, seconds))
         if order == "degree":
@@ -188,12 +179,10 @@ def _measure_order(
         wanted = list(dict.fromkeys([*keys, *sources]))
         nedge = validate_configs(name, engine, edges, wanted, configs)
         subject = Subject(graph, edges, engine, keys, sources, nedge, configs)
-        rows = throughput(subject, options.rounds)
-        study.add("throughput", ({**row, "order": order} for row in rows))
+        study.add("throughput", throughput(subject, options.rounds))
         study.add("energy", efficiency(subject, options, study.notes))
         if order == "degree":
-            measured = measure_levels(subject, options.rounds, study.notes)
-            study.add("levels", level_rows(subject, measured))
+            study.add("levels", level_rows(subject, options.rounds, study.notes))
 
 
 def _configs(
@@ -256,27 +245,20 @@ def claim_rows(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
     removed, steps = tables["relabelling"], tables["preprocessing"]
     relabelled = steps[steps["order"] == "degree"]
     remapping = relabelled[relabelled["remaps"]].groupby("graph")["share"].sum().mean()
-    edges = tables.get("throughput", pd.DataFrame(columns=["input_edges"]))["input_edges"].max()
-    millions = removed["vertices"].max() / 1e6, edges / 1e6
     removed_share = removed["removed_share"].mean()
     rows += [
         _row("vertices that remapping removes", _REMOVED_SHARE, removed_share),
         _row("remapping, of preprocessing (here: choosing ids)", _REMAPPING_SHARE, remapping),
-        _row("vertices of the largest graph", _LARGEST[0], millions[0], "M"),
-        _row("edges of the largest graph", _LARGEST[1], millions[1], "M"),
     ]
     mix = _row(
         "best single strategy over the best of each level (from Table 5, no migrations)",
         *((_mix(pd.DataFrame(_TABLE_5)), None), None, "x"),
     )
     if len(tables.get("levels", ())):
-        levels = _largest(tables["levels"])
+        levels = tables["levels"]
+        levels = levels[levels["graph"] == levels["graph"].iloc[-1]]
         mix["ours"] = _mix(levels.pivot_table("seconds", "level", "strategy"))
     return [*rows, mix]
-
-
-def _largest(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["graph"] == table["graph"].iloc[-1]]
 
 
 def _row(what: str, paper: Any, ours: float | None, unit: str = "share") -> Row:
@@ -312,108 +294,7 @@ def _mix(seconds: pd.DataFrame) -> float:
     return float(seconds.sum().min() / seconds.min(axis=1).sum())
 
 
-# Tables as text, and findings.
-
-
-def _strategies_finding(table: pd.DataFrame) -> str:
-    return f"All {len(table)} strategies of the paper are there: {', '.join(table['strategy'])}."
-
-
-def _throughput_finding(table: pd.DataFrame) -> str:
-    means = _means(table, "harmonic_mean_gteps")
-    parts = [f"{name} {means[name]:.3g}" for name in BARS if name in means]
-    text = f"Mean GTEPS over all graphs: {', '.join(parts)}."
-    for other in (DAGA, YASUI):
-        ratio = _over(means, ZHANG, other)
-        if ratio is not None:
-            text += f" zhang over {other}: {ratio:.2f}x (the paper: {_SPEED_OVER[other][0]}x)."
-    return text
-
-
-def _throughput_brief(table: pd.DataFrame) -> findings.Brief:
-    rows = []
-    for graph, lines in table.groupby("graph", sort=False):
-        gteps = lines.set_index("selector")["harmonic_mean_gteps"].to_dict()
-        row = {"graph": graph} | {n: f"{gteps[n]:.3g}" for n in BARS if n in gteps}
-        for mine in (ZHANG, AUTO):
-            for other in (DAGA, YASUI):
-                row[f"{mine}/{other}"] = findings.shown("", _over(gteps, mine, other))
-        rows.append(row)
-    return "GTEPS, harmonic mean over keys; daga on the graph as given", pd.DataFrame(rows)
-
-
-def _over_daga(table: pd.DataFrame) -> pd.DataFrame:
-    """Return measured rows with the ratio of their efficiency over Daga's, by graph and domain."""
-    measured = table[table["mteps_per_watt"].notna()]
-    base = measured[measured["selector"] == DAGA].set_index(["graph", "domain"])["mteps_per_watt"]
-    places = pd.MultiIndex.from_frame(measured[["graph", "domain"]])
-    over = measured["mteps_per_watt"].to_numpy(float) / base.reindex(places).to_numpy(float)
-    return measured.assign(over_daga=over)[~np.isnan(over)]
-
-
-def _energy_finding(table: pd.DataFrame) -> str:
-    over = _over_daga(table)
-    missing = table[~table["domain"].isin(over["domain"])].drop_duplicates("domain")
-    parts = [
-        f"By {domain} energy zhang does {rows['over_daga'].mean():.2f} times as much per joule as "
-        f"daga (the paper: {_ENERGY_OVER[DAGA][0]} and {_ENERGY_OVER[DAGA][1]})."
-        for domain, rows in over[over["selector"] == ZHANG].groupby("domain")
-    ]
-    return " ".join([*parts, *findings.unmeasured(missing)])
-
-
-def _energy_brief(table: pd.DataFrame) -> findings.Brief:
-    over = _over_daga(table)
-    if over.empty:
-        return findings.no_brief(over)
-    caption = "Traversed edges per joule, over daga's"
-    return findings.wide_brief(caption, ["graph", "domain"], "selector", "over_daga")(over)
-
-
-def _removed_finding(table: pd.DataFrame) -> str:
-    return (
-        f"Remapping removes {100 * table['removed_share'].mean():.1f} % of the vertices, the mean "
-        f"over all graphs (the paper: about {100 * _REMOVED_SHARE:.0f} %)."
-    )
-
-
-def _steps_finding(table: pd.DataFrame) -> str:
-    seconds = _largest(table).pivot_table("seconds", "step", "order", sort=False)
-    total, given = seconds["degree"].sum(), seconds["given"].sum()
-    remapping = seconds.loc[seconds.index.isin(_REMAPPING_STEPS), "degree"].sum()
-    return (
-        f"Of {findings.format_seconds(total)} for {table['graph'].iloc[-1]}, choosing new ids "
-        f"takes {100 * remapping / total:.1f} % (the paper's remapping: {100 * _REMAPPING_SHARE} "
-        "%). The new ids are written while edges are placed, and sorting by them sorts by degree; "
-        f"with ids as given all takes {findings.format_seconds(given)}."
-    )
-
-
-def _steps_brief(table: pd.DataFrame) -> findings.Brief:
-    return findings.rows_brief(_largest(table), "The largest graph, generating edges not counted")
-
-
-def _levels_finding(table: pd.DataFrame) -> str:
-    return (
-        findings.levels_finding(table) + " In the paper's Table 5 these are TC for the first and "
-        "last levels, BGC between them."
-    )
-
-
-def _levels_brief(table: pd.DataFrame) -> findings.Brief:
-    return findings.levels_brief(_largest(table))
-
-
 # Figures.
-
-
-def _draw_energy(table: pd.DataFrame) -> Figure | None:
-    label = "traversed edges per joule, over daga's"
-    return figures.by_domain(_over_daga(table), {"over_daga": ""}, label, ratio=True)
-
-
-def _draw_levels(table: pd.DataFrame) -> Figure:
-    return figures.levels(_largest(table))
 
 
 def _draw_steps(table: pd.DataFrame) -> Figure:
@@ -432,57 +313,37 @@ ZHANG_PAPER = Paper(
             "The strategies (Table 2)",
             "",
             ("strategy", "direction", "runs_on", "description"),
-            _strategies_finding,
         ),
-        Section(
-            "throughput",
-            "GTEPS of the implementations (Figure 4)",
-            "Whole searches; more is better. <code>daga</code> searches the graph as given, with "
-            "fixed thresholds, top-down on the CPU and bottom-up on the device. <code>yasui</code> "
-            "searches the relabelled graph on the CPU alone. <code>zhang</code> is the paper's own "
-            "model, equations 1 to 4, and <code>auto</code> this program's default selector, "
-            "without correction. daga ran after the others, since only one order of the graph is "
-            "in memory at a time.",
-            (*THROUGHPUT_COLUMNS, "order"),
-            _throughput_finding,
-            figures.throughput,
-            _throughput_brief,
+        replace(
+            THROUGHPUT,
+            reading="Whole searches; more is better. <code>daga</code> searches the graph as "
+            "given, with fixed thresholds, top-down on the CPU and bottom-up on the device. "
+            "<code>yasui</code> searches the relabelled graph on the CPU alone. <code>zhang</code> "
+            "is the paper's own model, equations 1 to 4, and <code>auto</code> this program's "
+            "default selector, without correction. daga ran after the others, since only one "
+            "order of the graph is in memory at a time.",
         ),
-        Section(
-            "energy",
-            "Energy efficiency over Daga's (Figure 5)",
-            "Traversed edges per joule, divided by those of <code>daga</code>; more is better. "
-            "Energy of the CPU, of the device and of the whole system is shown separately.",
-            (*GRAPH_COLUMNS, "selector", "kind", "domain", *METERED, "unmeasured_because"),
-            _energy_finding,
-            _draw_energy,
-            _energy_brief,
-        ),
-        Section(
-            "levels",
-            "Seconds of each strategy at each level (Table 5)",
-            "Every strategy runs every level of one search of the largest graph from the same "
-            "state. Lower is better. Where lines cross, another strategy becomes the best one.",
-            LEVEL_COLUMNS,
-            _levels_finding,
-            _draw_levels,
-            _levels_brief,
+        ENERGY,
+        replace(
+            LEVELS,
+            reading=f"{LEVELS.reading} In the paper TC is the fastest at the first and last "
+            "levels, BGC between them.",
         ),
         Section(
             "relabelling",
             "Vertices before and after remapping (Table 6)",
             "",
             (*GRAPH_COLUMNS, "vertices", "vertices_left", "removed_share"),
-            _removed_finding,
         ),
         Section(
             "preprocessing",
             "Preprocessing by step (section 5.4)",
-            "Shares of the time from edges in memory to a graph that can be searched.",
+            "Shares of the time from edges in memory to a graph that can be searched. Only "
+            "choosing new ids (relabelling, locality) belongs to remapping alone: they are written "
+            "while edges are placed, and sorting by them sorts by degree.",
             (*GRAPH_COLUMNS, "order", "step", "seconds", "share", "remaps"),
-            _steps_finding,
-            _draw_steps,
-            _steps_brief,
+            draw=_draw_steps,
+            brief=findings.wide_brief("", ["graph", "step"], "order", "seconds"),
         ),
         claims_section(
             "Ours are those of selector zhang, and of auto. The paper's machines have a CPU and a "

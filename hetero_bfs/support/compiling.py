@@ -17,47 +17,28 @@ from numba.core.registry import CPUDispatcher
 from hetero_bfs.support.code_cache import compiled
 from hetero_bfs.support.environment import ways_of_compiling
 
-# Makes Python's garbage collection less frequent while Numba compiles.
-#
-# Compiling makes many objects that live until its end. Repeated searches for cycles among them
-# would take a sixth of the time.
-
 _WHILE_COMPILING = (100_000, 50, 1000)
 """Thresholds of gc.set_threshold: memory grows by some megabytes."""
 
 
-class _Collector(event.Listener):  # type: ignore[misc]
-    """Sets the thresholds while any function is being compiled; compilations nest.
+class _Compilations(event.Listener):  # type: ignore[misc]
+    """Makes garbage collection less frequent in compilations, and prints a line if they take long.
 
-    Numba's lock lets only one thread compile at a time.
+    Compiling makes many objects that live until its end. Repeated searches for cycles among them
+    would take a sixth of the time. Compilations nest, and Numba's lock lets only one thread compile
+    at a time.
     """
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._usual = gc.get_threshold()
-
-    def on_start(self, event: Any) -> None:
-        if self._depth == 0:
-            self._usual = gc.get_threshold()
-            gc.set_threshold(*_WHILE_COMPILING)
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            gc.set_threshold(*self._usual)
-
-
-class Notice(event.Listener):  # type: ignore[misc]
-    """Prints one line on stderr once this process has compiled for a while."""
 
     def __init__(self) -> None:
         self.is_due = "PYTEST_CURRENT_TEST" not in os.environ and "pytest" not in sys.modules
         self._depth, self._began, self._spent = 0, 0.0, 0.0
+        self._usual = gc.get_threshold()
 
     def on_start(self, event: Any) -> None:
         if self._depth == 0:
             self._began = time.monotonic()
+            self._usual = gc.get_threshold()
+            gc.set_threshold(*_WHILE_COMPILING)
         self._depth += 1
         self._look()
 
@@ -66,6 +47,7 @@ class Notice(event.Listener):  # type: ignore[misc]
         self._depth -= 1
         if self._depth == 0:
             self._spent += time.monotonic() - self._began
+            gc.set_threshold(*self._usual)
 
     def _look(self) -> None:
         spent = self._spent + time.monotonic() - self._began
@@ -81,11 +63,7 @@ _NOTICE = (
     "does so beforehand"
 )
 
-notice = Notice()
-
-
-event.register("numba:compile", _Collector())
-event.register("numba:compile", notice)
+event.register("numba:compile", _Compilations())
 
 # By default GNU OpenMP's waiting threads spin for milliseconds. On a busy machine, or if this CPU
 # is also the OpenCL device, they occupy a core that the work needs: a 0.1 ms level then takes

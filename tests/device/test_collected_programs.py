@@ -21,6 +21,7 @@ from graphs import edge_lists, nasty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_programs import PlainRun
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.program_runs import ProgramRuns
@@ -28,7 +29,6 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, ArgumentError, DeviceError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.ranks.communicator import run_ranks
 
 DIRECTIONS = ("auto", "push", "pull")
 SHAPES = ("isolated vertices", "loops only", "duplicates", "star", "two hubs", "grid")

@@ -19,6 +19,7 @@ import scipy.sparse
 from cli_runs import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.pagerank.algorithm import WeightedPageRanks
@@ -31,7 +32,6 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
-from hetero_bfs.ranks.communicator import run_ranks
 
 EDGES_OF = {
     np.int32: [0, 1, 2, 3, 1000, 2**31 - 2, 2**31 - 1],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphs import nasty
 from oracle import engine_on
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.devices.opencl.driver import list_devices
@@ -15,7 +16,6 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import BudgetError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.device import DeviceProgram
-from hetero_bfs.ranks.communicator import run_ranks
 
 SOURCE = 3
 

@@ -12,6 +12,7 @@ from graphs import edge_list, nasty, sources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import constructed, joined
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs import ranks_device as rank_device
@@ -26,7 +27,6 @@ from hetero_bfs.engine.rank_engine import RankEngine
 from hetero_bfs.errors import AgreedError, BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks import exchange
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.scheduling import schema
 
 
@@ -71,10 +71,10 @@ def test_right_in_any_mixture(opencl_device, name, ranks, selector):
     edges = nasty(name)
     sources = [*sources_of(edges, 1)][:3]
     found = search_on_devices(opencl_device, edges, [*sources, sources[0]], ranks, selector)
-    on_device = [level.on_device for result in found[0] for level in result.levels]
+    on_device = [level.on_devices for result in found[0] for level in result.levels]
     if selector != "auto" and name == "Kronecker 10":
         assert any(on_device)
-        assert not any(level.on_device for result in found[2] for level in result.levels)
+        assert not any(level.on_devices for result in found[2] for level in result.levels)
 
 
 @pytest.mark.sampled(2)
@@ -200,7 +200,7 @@ def test_a_search_moves_once_and_the_next_one_begins_where_that_is_faster(
     by_rank = run_ranks(2, run)
     for first, second in by_rank:
         for result, begins_here in ((first, False), (second, floor == 0.0)):
-            on_device = [level.on_device for level in result.levels]
+            on_device = [level.on_devices for level in result.levels]
             assert on_device == sorted(on_device)
             assert on_device[0] == begins_here
             assert on_device[-1]
@@ -275,16 +275,16 @@ def test_any_question_to_engines(opencl_device, ranks, selector, data):
 
 
 def test_settings_of_devices(opencl_device):
-    """Edges in parts, and a tuning; a record has the place of the frontier before the level."""
+    """Edges in parts, and a tuning; a record has the number of ranks that used their device."""
     edges, schedule = nasty("Kronecker 10"), "fixed:TC,TG,BG,TC"
     tuning = replace(default_tuning(opencl_device.type), vertices_per_item=4)
     more = {"max_alloc_bytes": 20_000, "tuning": tuning, "threads": 2, "correction": False}
     source = int(edges.src[0])
     for result, *_ in engine_answers(opencl_device, edges, 2, source, selector=schedule, **more):
         check_answer(result, edges, source, "in parts")
-        kinds = [trace.features.device_kind for trace in result.traces]
-        assert kinds[:4] == ["cpu", "cpu", "device", "device"][: len(kinds)]
-        assert len(kinds) > 2
+        on_devices = [trace.on_devices for trace in result.traces]
+        assert on_devices[:4] == [0, 2, 2, 0][: len(on_devices)]
+        assert len(on_devices) > 2
 
 
 def test_too_little_memory_for_a_part(opencl_device):

@@ -11,12 +11,12 @@ import numpy as np
 
 import hetero_bfs as hb
 from hetero_bfs.engine.rank_engine import RankEngine
-from hetero_bfs.ranks.communicator import run_ranks
 from tests.fuzz import foreign_arrays as foreign
 from tests.fuzz import plain_answers as plain
 from tests.fuzz.cases import Case
 from tests.fuzz.foreign_doors import Unlike, outcome, same
 from tests.fuzz.foreign_tables import Given, OwnSource, draw_edges, edge_arrays
+from tests.support.simulated_ranks import run_ranks
 
 _FIELD_TYPES = ("?", "i4", "i8", "u4", "u8", "f4", "f8")  # of arguments of programs
 _N = 20

@@ -185,7 +185,7 @@ def matrix_market(raw: bytes, weighted: bool = False) -> Meaning:
     rows = _rows(raw)
     need(rows)
     head = rows[0][0].lower()
-    if not head or "matrix" not in head or re.search("array|unsigned", head):
+    if "matrix" not in head or re.match("%matrix", head) or re.search("array|unsigned", head):
         raise OtherFormError
     need(head.startswith("%%matrixmarket") and re.fullmatch(r"[\x00-\x7f]*", head))
     words = re.split(r"[ \t\v\f]+", head.strip(" \t\v\f"))
@@ -195,7 +195,7 @@ def matrix_market(raw: bytes, weighted: bool = False) -> Meaning:
     body = [(line, found) for line, found in rows[1:] if found]
     need(body)
     size = body[0][0].split()
-    if head.startswith("%matrix") or (len(size) == 2 and all(word.isdigit() for word in size)):
+    if len(size) == 2 and all(word.isdigit() for word in size):
         raise OtherFormError
     need(len(size) == 3 and all(re.fullmatch("[0-9]{1,20}", word) for word in size))
     num_vertices, columns, entries = map(int, size)

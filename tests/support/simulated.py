@@ -6,11 +6,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 
 import numpy as np
+from simulated_ranks import SimulatedCommunicator, run_ranks
 
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch, RankResult
 from hetero_bfs.graph.edge_list import EdgeList
-from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
 from hetero_bfs.ranks.construction import construct
 
 

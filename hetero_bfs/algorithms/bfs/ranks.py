@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,39 +23,17 @@ from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.query import Query, Seeds
 from hetero_bfs.algorithms.bfs.ranks_device import RankDevice, open_rank_device
 from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
-from hetero_bfs.algorithms.bfs.result import BFSResult, Frontier
+from hetero_bfs.algorithms.bfs.result import SUMMED, BFSResult, Frontier, RankLevel
 from hetero_bfs.algorithms.bfs.serial import as_parents
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
-from hetero_bfs.ranks.rank_run import RankRun, usual_threads
+from hetero_bfs.ranks.rank_run import RankRun, of_all_ranks, usual_threads
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
-from hetero_bfs.scheduling.strategies import DIRECTIONS, DeviceKind, Direction, plain
-from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace
-
-
-@dataclass(frozen=True)
-class RankLevel:
-    """A level as one rank ran it.
-
-    `seconds` are the rank's own work, `exchange_seconds` exchanges and the reduction, including
-    waits for other ranks. The frontier is the rank's own, before the level. `push_seconds` and
-    `pull_seconds` are predicted for the slowest rank, including exchanges. `on_device`: whether the
-    rank ran the level on its OpenCL device.
-    """
-
-    direction: Direction
-    seconds: float
-    exchange_seconds: float
-    bytes_sent: int
-    frontier_vertices: int
-    frontier_edges: int
-    push_seconds: float
-    pull_seconds: float
-    on_device: bool
+from hetero_bfs.scheduling.strategies import Direction
 
 
 def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
@@ -77,11 +56,9 @@ def search_by_ranks(engine: RankedGraph, query: Query) -> BFSResult:
     search, degree = engine.keep((DistributedSearch, back), opened)
     found = search.search(query)
     parent = as_parents(gathered(communicator, found.parent, n), query.dtype)
-    counts = _counts_of_levels(communicator, search.graph, found.levels, query)
-    searched = int(engine.graph.partition.sizes.sum())
+    levels: Any = of_all_ranks(communicator, found.levels, *SUMMED)
     result = BFSResult(
-        query.sources[0], parent, found.seconds, 0.0, degree, directed,
-        lambda: _level_traces(found.levels, searched, counts, result.level),
+        query.sources[0], parent, found.seconds, 0.0, degree, directed, lambda: levels,
         sources=query.sources, reverse=query.reverse,
     )  # fmt: skip
     if query.want == "levels":
@@ -106,61 +83,6 @@ def open_search(
         device=device, correction=options.correction,
     )  # fmt: skip
     return search, [f"rank {rank}: {text}" for rank, text in noted if text is not None]
-
-
-def _counts_of_levels(
-    communicator: Communicator, graph: RankGraph, levels: list[RankLevel], query: Query
-) -> npt.NDArray[np.int64]:
-    """Return counts of all ranks: edges that leave each level, stored edges, and vertices.
-
-    The last three are masked vertices that have edges, their edges, and sources that have edges.
-    All ranks must call this.
-    """
-    own = graph.relabelling.old_of_new[: graph.num_searched]
-    masked = np.zeros(own.size, np.bool_) if query.mask is None else query.mask[own]
-    ignored = np.count_nonzero(masked), graph.degree.sum(where=masked, dtype=np.int64)
-    leaving = [level.frontier_edges for level in levels]
-    begun = graph.searched_ids(query.sources).size
-    counts = np.array([*leaving, graph.graph.num_stored_edges, *ignored, begun], np.int64)
-    communicator.reduce_to_all(counts, "sum")
-    return counts
-
-
-def _level_traces(
-    levels: list[RankLevel],
-    searched: int,
-    counts: npt.NDArray[np.int64],
-    level_of: npt.NDArray[np.int32],
-) -> list[LevelTrace]:
-    """Return the levels of a search: vertices and edges of all ranks, seconds of this one.
-
-    `searched` is the number of vertices with edges, `counts` the result of `_counts_of_levels`.
-    `level_of` is -1 for unreached vertices. `transfer_seconds` is the time of exchanges.
-    """
-    vertices = np.bincount(level_of[level_of >= 0], minlength=len(levels) + 1).tolist()
-    *leaving, stored, masked, masked_edges, begun = counts.tolist()
-    vertices[0] = begun  # level 0 has isolated sources, too, which are not searched
-    growth, traces = max(stored / max(searched, 1), 1.0), []
-    unvisited, left = searched - masked, stored - masked_edges
-    before: DeviceKind = "cpu"
-    for number, level in enumerate(levels):
-        unvisited, left = unvisited - vertices[number], left - leaving[number]
-        if number:
-            growth = leaving[number] / max(leaving[number - 1], 1)
-        kind: DeviceKind = "device" if level.on_device else "cpu"
-        push, pull = (plain(direction, kind).name for direction in DIRECTIONS)
-        is_push = level.direction == "top-down"
-        features = LevelFeatures(
-            number, vertices[number], leaving[number], unvisited, left, searched, stored, growth,
-            before, "queue" if is_push else "bitmap",
-        )  # fmt: skip
-        predicted, before = {push: level.push_seconds, pull: level.pull_seconds}, kind
-        times = level.seconds, level.exchange_seconds, 0.0
-        found, name = vertices[number + 1], push if is_push else pull
-        traces.append(
-            LevelTrace(features, name, *times, found, predicted, "what the slowest rank expects")
-        )
-    return traces
 
 
 @dataclass(eq=False)
@@ -303,13 +225,14 @@ class DistributedSearch(RankRun[RankExecutor]):
             now = time.perf_counter()
             levels.append(
                 RankLevel(
+                    len(levels),
                     direction,
-                    moving + seconds,
-                    now - began - moving - seconds,
-                    exchange.bytes_sent - sent,
                     *before,
                     *predicted,
                     on_device,
+                    moving + seconds,
+                    now - began - moving - seconds,
+                    exchange.bytes_sent - sent,
                 )
             )
             began = now

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.vertex_names import Named, name_of
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.speed_model import SpeedModel
-from hetero_bfs.scheduling.trace import LevelTrace, format_levels
+from hetero_bfs.scheduling.strategies import Direction, plain
+from hetero_bfs.scheduling.trace import LEVELS, ON_RANKS, Columns, LevelTrace
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
@@ -122,6 +123,52 @@ class Found:
     """Neighbours that bottom-up read; None if it does not count them (only BC does)."""
 
 
+class RankLevel(NamedTuple):
+    """A level as one rank ran it, or all ranks (`of_all_ranks`).
+
+    The frontier is that before the level, on one rank the rank's own. `on_devices` ranks ran the
+    level on their OpenCL device. `push_seconds` and `pull_seconds` are predicted for the slowest
+    rank, including exchanges. `seconds` are own work, `exchange_seconds` exchanges and the
+    reduction, including waits for other ranks.
+    """
+
+    level: int
+    direction: Direction
+    frontier_vertices: int
+    frontier_edges: int
+    push_seconds: float
+    pull_seconds: float
+    on_devices: int
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    mean_seconds: float = 0.0
+    imbalance: float = 1.0
+
+    def row(self) -> dict[str, Any]:
+        return self._asdict()
+
+    @property
+    def strategy(self) -> str:
+        """The strategy of this direction, on the device if one rank at least used its device."""
+        return plain(self.direction, "device" if self.on_devices else "cpu").name
+
+
+SUMMED = "frontier_edges", "frontier_vertices", "on_devices"
+"""Fields that `of_all_ranks` sums."""
+
+RANK_LEVELS: Columns = {
+    "level": ("d", lambda level: level.level),
+    "frontier": ("d", lambda level: level.frontier_vertices),
+    "its edges": ("d", lambda level: level.frontier_edges),
+    "direction": ("", lambda level: level.direction),
+    "ms": (".3f", lambda level: 1e3 * level.seconds),
+    **ON_RANKS,
+    "push us": (".0f", lambda level: 1e6 * level.push_seconds),
+    "pull us": (".0f", lambda level: 1e6 * level.pull_seconds),
+}
+
+
 @dataclass(eq=False)
 class BFSResult(Named):
     """The outcome of one search, in the caller's vertex ids.
@@ -169,7 +216,10 @@ class BFSResult(Named):
 
     @cached_property
     def traces(self) -> list[LevelTrace]:
-        """One record per level; one in all if one thread searched without an engine."""
+        """One record per level; one in all if one thread searched without an engine.
+
+        On several ranks a record has other fields (`RankLevel`).
+        """
         return self.make_traces()
 
     @cached_property
@@ -256,6 +306,7 @@ class BFSResult(Named):
 class SearchReport(Report[BFSResult]):
     """What `hetero-bfs bfs` says of a search."""
 
+    columns = LEVELS
     selector: str | None = None
     model: SpeedModel | None = None
     corrections: Mapping[str, float] = MappingProxyType({})
@@ -267,6 +318,7 @@ class SearchReport(Report[BFSResult]):
 
     def note_ranks(self, engine: Any) -> None:
         self.device, self.selector = engine.device_info, engine.options.selector
+        self.columns = RANK_LEVELS
 
     def check(self) -> CheckOutcome:
         from hetero_bfs.algorithms.bfs.check import validate
@@ -340,7 +392,7 @@ class SearchReport(Report[BFSResult]):
 
     def table(self) -> str:
         factors = format_factors(self.corrections)
-        return "\n".join([format_levels(self.result.traces), *([factors] if factors else [])])
+        return "\n".join([super().table(), *([factors] if factors else [])])
 
 
 def format_factors(corrections: Mapping[str, float]) -> str:

@@ -180,16 +180,14 @@ class PathSearches(Analysis[ShortestPaths]):
         from hetero_bfs.algorithms.bfs.serial import as_parents
         from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
         from hetero_bfs.ranks.partition import gathered
+        from hetero_bfs.ranks.rank_run import of_all_ranks
 
         communicator, n = engine.communicator, engine.num_vertices
         search = engine.keep(cls, lambda: RankPathSearch(communicator, engine.graph))
         found = search.search(source)
         distance = gathered(communicator, found.distance, n)
         parent = as_parents(gathered(communicator, found.parent, n))
-        traces = [
-            WindowTrace(w.start, w.strategy, w.vertices, w.edges, w.rounds, w.seconds)
-            for w in found.windows
-        ]
+        traces: Any = of_all_ranks(communicator, found.windows, "edges_scanned", "vertices")
         directed = engine.graph.graph.directed
         return ShortestPaths(source, distance, found.seconds, traces, directed, lambda: parent)
 

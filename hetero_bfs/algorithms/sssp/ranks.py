@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.sssp.ranks_host import RankPathHost
+from hetero_bfs.algorithms.sssp.result import RankWindow
 from hetero_bfs.graph.edge_source import NO_VERTEX, check_vertex
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.ranks.communicator import Communicator, agreed
@@ -33,26 +34,6 @@ from hetero_bfs.scheduling.algorithm_decision import WindowStrategy, plan_window
 
 _EXACT = 2.0**52
 """Above this, float64 does not hold every integer, so the rest of a search is one window."""
-
-
-@dataclass(frozen=True)
-class RankWindow:
-    """A window on one rank.
-
-    `start` is the smallest distance in it, `strategy` is "prefix", "full" or "pull", and `rounds`
-    counts exchanges of distances. `seconds` are those of the rank's own work; `exchange_seconds`
-    include waiting for other ranks. `bytes_sent` counts bytes to other ranks. `vertices` are own
-    vertices that relaxed or scanned edges, and `edges` these edges.
-    """
-
-    start: float
-    strategy: str
-    rounds: int
-    seconds: float
-    exchange_seconds: float
-    bytes_sent: int
-    vertices: int
-    edges: int
 
 
 @dataclass(eq=False)
@@ -182,7 +163,7 @@ class RankPathSearch(RankRun[RankPathHost]):
     ) -> RankWindow:
         sent, self._bytes_sent = self._bytes_sent, 0
         times = clock.work_seconds, clock.exchange_seconds
-        return RankWindow(start, name, rounds, *times, sent, int(vertices), int(edges))
+        return RankWindow(start, name, int(vertices), int(edges), rounds, *times, sent)
 
     def _end_of(self, start: float, width: float) -> Any:
         dtype = self.host.dtype

@@ -14,7 +14,7 @@ from hetero_bfs.algorithms.run_report import Report
 from hetero_bfs.algorithms.sssp.check import check_paths
 from hetero_bfs.errors import CheckOutcome, GraphError
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.scheduling.trace import Traced
+from hetero_bfs.scheduling.trace import ON_RANKS, Columns, Traced
 from hetero_bfs.support.messages import number_of
 from hetero_bfs.timeline.rendering import as_html, with_unit
 
@@ -80,6 +80,41 @@ class WindowTrace(NamedTuple):
         return self._asdict()
 
 
+class RankWindow(NamedTuple):
+    """A `WindowTrace` on one rank, or on all of them (`of_all_ranks`).
+
+    `strategy` is "prefix", "full" or "pull", and `rounds` counts exchanges of distances. `vertices`
+    are own vertices that relaxed or scanned edges, and `edges_scanned` these edges. `seconds` are
+    own work, `exchange_seconds` include waiting for other ranks.
+    """
+
+    start: float
+    strategy: str
+    vertices: int
+    edges_scanned: int
+    rounds: int
+    seconds: float
+    exchange_seconds: float
+    bytes_sent: int
+    mean_seconds: float = 0.0
+    imbalance: float = 1.0
+
+    def row(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+WINDOWS: Columns = {
+    "starts at": (".6g", lambda window: window.start),
+    "strategy": ("<", lambda window: window.strategy),
+    "vertices": ("d", lambda window: window.vertices),
+    "edges": ("d", lambda window: window.edges_scanned),
+    "rounds": ("d", lambda window: window.rounds),
+    "ms": (".3f", lambda window: 1e3 * window.seconds),
+}
+
+RANK_WINDOWS: Columns = {**WINDOWS, **ON_RANKS}
+
+
 @dataclass(eq=False)
 class ShortestPaths(Traced):
     """Shortest distances from one vertex.
@@ -95,6 +130,7 @@ class ShortestPaths(Traced):
         Time of the search, until the distances are in the memory of the place that ran it. In
         `PathSearches.run_with_parents` it includes the parents.
     traces : list of WindowTrace
+        On several ranks a record has more fields (`RankWindow`).
     directed : bool
     find_parents : callable
         Computes `parent` when it is first read. Until then it keeps the neighbour lists.
@@ -166,6 +202,8 @@ class ShortestPaths(Traced):
 
 
 class PathReport(Report[ShortestPaths]):
+    columns = WINDOWS
+
     def check(self) -> CheckOutcome:
         result = self.result
         return check_paths(self.edges, result.source, result.distance, result.parent)
@@ -191,19 +229,5 @@ class PathReport(Report[ShortestPaths]):
             f"{number_of(result.edges_scanned, 'edge')} scanned",
         ]
 
-    def table(self) -> str:
-        return format_windows(self.result.traces)
-
-
-def format_windows(traces: list[WindowTrace]) -> str:
-    """Return a table of the steps of a search, for a terminal of 100 columns."""
-    lines = [
-        f"{'window':>6} {'starts at':>12} {'strategy':<14} {'vertices':>10} {'edges':>12} "
-        f"{'rounds':>6} {'ms':>9}"
-    ]
-    for number, trace in enumerate(traces):
-        lines.append(
-            f"{number:>6} {trace.start:>12.6g} {trace.strategy:<14} {trace.vertices:>10} "
-            f"{trace.edges_scanned:>12} {trace.rounds:>6} {1e3 * trace.seconds:>9.3f}"
-        )
-    return "\n".join(lines)
+    def note_ranks(self, engine: Any) -> None:
+        self.columns = RANK_WINDOWS

@@ -49,7 +49,13 @@ class _Drawn:
     @property
     def num_input_edges(self) -> int:
         """Edgefactor times the number of vertices."""
-        return self.edgefactor << self.scale
+        begin, end = self._bounds
+        return end - begin
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        """Where the edges begin and end among all that can be drawn."""
+        return 0, self.edgefactor << self.scale
 
     @property
     def both_directions(self) -> bool:
@@ -64,10 +70,9 @@ class _Drawn:
     def range(self, start: int, stop: int) -> tuple[VertexArray, VertexArray]:
         """Generate edges [start, stop) as two uint32 arrays of shape (stop - start,)."""
         start, stop = check_integer("start", start), check_integer("stop", stop)
-        if not 0 <= start <= stop <= self.num_input_edges:
-            raise GraphError(
-                f"edge range [{start}, {stop}) is not within [0, {self.num_input_edges})"
-            )
+        end = self.edgefactor << self.scale
+        if not 0 <= start <= stop <= end:
+            raise GraphError(f"edge range [{start}, {stop}) is not within [0, {end})")
         src, dst, _ = self._made(start, stop, False)
         return src, dst
 
@@ -77,8 +82,9 @@ class _Drawn:
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
         """Yield the edges in index order; see `EdgeSource.chunks`."""
-        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
-            yield self.range(start, min(start + size, self.num_input_edges))
+        begin, end = self._bounds
+        for start in range(begin, end, check_integer("size", size, 1)):
+            yield self.range(start, min(start + size, end))
 
     def weighted_chunks(
         self, size: int = CHUNK_EDGES
@@ -86,12 +92,13 @@ class _Drawn:
         """Yield the edges in index order as (src, dst, weights); see `chunks`."""
         if not self.weighted:
             needed_weights(self)
-        for start in range(0, self.num_input_edges, check_integer("size", size, 1)):
-            yield self.weighted_range(start, min(start + size, self.num_input_edges))
+        begin, end = self._bounds
+        for start in range(begin, end, check_integer("size", size, 1)):
+            yield self.weighted_range(start, min(start + size, end))
 
     def materialise(self) -> EdgeList:
         """Generate all edges into memory: 8 bytes per edge, 12 with weights."""
-        src, dst, weights = self._made(0, self.num_input_edges, self.weighted)
+        src, dst, weights = self._made(*self._bounds, self.weighted)
         held = weights if self.weighted else None
         return EdgeList.trusted(src, dst, self.num_vertices, self.directed, held)
 

@@ -27,8 +27,7 @@ from hetero_bfs.graph.io.graph_files import (
     refuse,
 )
 from hetero_bfs.graph.list_checks import Fault, frozen, lists_faults, range_fault
-from hetero_bfs.graph.tables import edges_of_scipy, edges_once
-from hetero_bfs.graph.vertex_names import NameTable
+from hetero_bfs.graph.tables import TableColumns, edges_of_scipy, edges_once
 from hetero_bfs.graph.weights import WeightArray, needed_weights, symmetry_fault, weight_dtype_of
 from hetero_bfs.support.files import write_array
 
@@ -100,21 +99,14 @@ def read_npy(file: GraphFile, wanted: Wanted) -> EdgeList:
         if not (whole & (ends == np.trunc(ends))).all():
             raise GraphFileError(f"{file}: has an id that is not an integer; correct it")
         ends = ends.astype(np.int64)
-    names = None
+    columns = TableColumns(
+        1, 2, 3 if wanted.weighted else None, directed=wanted.directed, renumber=wanted.renumber
+    )
+    arrays = [ends[:, 0], ends[:, 1], *([array[:, 2]] if wanted.weighted else [])]
     try:
-        if wanted.renumber and ends.dtype.kind in "iuU":
-            table = NameTable()
-            for i in (0, 1):
-                table.add(ends[:, i] if ends.dtype.kind != "U" else ends[:, i].astype(object))
-            names, parts = table.finish()
-            ends = np.column_stack(parts)
-        weights: Any = array[:, 2] if wanted.weighted else None
-        num_vertices = None if names is None else names.size
-        edges = EdgeList.from_arrays(ends[:, 0], ends[:, 1], num_vertices, wanted.directed, weights)
+        return columns.edges(columns.arrays_of(arrays, "astype"))
     except GraphError as error:
         raise GraphFileError(f"{file}: {error}") from None
-    lists = edges.src, edges.dst
-    return EdgeList.trusted(*lists, edges.num_vertices, wanted.directed, edges.weights, names=names)
 
 
 def write_npy(graph: EdgeList | CSRGraph, handle: BufferedIOBase) -> None:

@@ -83,6 +83,9 @@ class _Section(NamedTuple):
         """The first byte after the section and its padding."""
         return _align(self.start + self.num_bytes)
 
+    def array(self, content: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        return content[self.start : self.start + self.num_bytes].view(self.dtype)
+
 
 class _Header(NamedTuple):
     directed: bool
@@ -185,14 +188,13 @@ def _names_of(
     found = at.get("names")
     if found is None:
         return None
-    raw, names = content[found.start : found.start + found.num_bytes], None
-    if found.dtype in ("<i8", "<u8") and raw.size == 8 * count:
-        names = raw.view(found.dtype)
+    names = None
+    if found.dtype in ("<i8", "<u8") and found.num_bytes == 8 * count:
+        names = found.array(content)
     elif found.dtype == "|u1" and "name_ends" in at:
         part = at["name_ends"]
-        ends = content[part.start : part.start + part.num_bytes]
-        if part.dtype == "<i8" and ends.size == 8 * count:
-            names = _decoded(raw, ends.view("<i8"))
+        if part.dtype == "<i8" and part.num_bytes == 8 * count:
+            names = _decoded(found.array(content), part.array(content))
     if names is None:
         raise GraphFileError(
             f"{file}: header: byte {_ALIGNMENT_BYTES}: section names holds {found.num_bytes} bytes "
@@ -208,7 +210,7 @@ def _layers_of(
     if found is None:
         return None
     if found.dtype == "<i8" and found.num_bytes % 8 == 0:
-        ends = content[found.start : found.start + found.num_bytes].view("<i8")
+        ends = found.array(content)
         if ends.size and ends[0] > 0 and ends[-1] <= count and (ends[1:] > ends[:-1]).all():
             return ends
     raise GraphFileError(
@@ -332,32 +334,21 @@ def _check_table(
                 "damaged, write the file again"
             )
         start = section.end
-    for name, dtype, num_bytes in (
-        ("indptr", "<i8", 8 * (num_vertices + 1)),
-        ("indices", "<u4", 4 * num_stored),
-        ("input_degree", "<u4", 4 * num_vertices),
+    for name, dtypes, count in (
+        ("indptr", ("<i8",), num_vertices + 1),
+        ("indices", ("<u4",), num_stored),
+        ("input_degree", ("<u4",), num_vertices),
+        ("weights", _WEIGHTS, num_stored),  # which may be missing
     ):
         found = [(s.dtype, s.num_bytes) for s in table if s.name == name]
-        if found != [(dtype, num_bytes)]:
+        known = [(dtype, count * int(dtype[-1])) for dtype in dtypes]
+        if (found or name != "weights") and not (len(found) == 1 and found[0] in known):
+            expected = " or ".join(f"{size} bytes of {dtype}" for dtype, size in known)
             raise GraphFileError(
                 f"{file}: header: byte {_ALIGNMENT_BYTES}: section {name} is "
-                f"{found or 'missing'} in the table; one entry of dtype {dtype} and "
-                f"{num_bytes} bytes is expected: damaged, write the file again"
+                f"{found or 'missing'} in the table; one entry with {expected} is expected: "
+                "damaged, write the file again"
             )
-    _check_weights_entry(file, [s for s in table if s.name == "weights"], num_stored)
-
-
-def _check_weights_entry(file: GraphFile, found: list[_Section], num_stored: int) -> None:
-    """Check type and size of the weights, which may be missing."""
-    if not found:
-        return
-    dtype, num_bytes = found[0].dtype, found[0].num_bytes
-    if len(found) > 1 or dtype not in _WEIGHTS or num_bytes != num_stored * int(dtype[-1]):
-        raise GraphFileError(
-            f"{file}: header: byte {_ALIGNMENT_BYTES}: of section weights the table has "
-            f"{[(s.dtype, s.num_bytes) for s in found]}; it may have one of dtype "
-            f"{', '.join(_WEIGHTS)} for {num_stored} stored edges: damaged, write the file again"
-        )
 
 
 def _check_section(file: GraphFile, section: _Section, content: npt.NDArray[np.uint8]) -> None:
@@ -384,10 +375,7 @@ def _checked_graph(
             f"{file}: header: byte 48: the file has no section weights; write it again with "
             f"some, or read it without weights"
         )
-    arrays = {
-        name: content[part.start : part.start + part.num_bytes].view(part.dtype)
-        for name, part in at.items()
-    }
+    arrays = {name: part.array(content) for name, part in at.items()}
     places = {name: Place(at[name].start, array.itemsize) for name, array in arrays.items()}
     indptr, indices, input_degree = (arrays[name] for name in _NAMES[:3])
     refuse(file, range_fault(indptr, indices), places)

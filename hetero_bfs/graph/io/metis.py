@@ -227,25 +227,20 @@ def _once(
     weights: IntArray | None,
 ) -> npt.NDArray[np.intp]:
     """Return where each edge occurs first, from its smaller end; raise if the other lacks it."""
-    low, high = np.minimum(src, dst).astype(np.uint64), np.maximum(src, dst).astype(np.uint64)
-    keys = low << np.uint64(32) | high
+    keys = np.minimum(src, dst).astype(np.uint64) << np.uint64(32) | np.maximum(src, dst)
+    values = np.zeros(keys.size, np.int64) if weights is None else weights
     there, back = np.flatnonzero(src < dst), np.flatnonzero(src > dst)
-    orders = []
-    for where in (there, back):
-        by = (keys[where],) if weights is None else (weights[where], keys[where])
-        orders.append(where[np.lexsort(by)])
-    left, right = orders
-    same = left.size == right.size and bool((keys[left] == keys[right]).all())
-    if same and (weights is None or bool((weights[left] == weights[right]).all())):
+    orders = [where[np.lexsort((values[where], keys[where]))] for where in (there, back)]
+    size = min(there.size, back.size)
+    left, right = (order[:size] for order in orders)
+    unlike = (keys[left] != keys[right]) | (values[left] != values[right])
+    if there.size == back.size and not unlike.any():
         return there
-    size = min(left.size, right.size)
-    unlike = keys[left[:size]] != keys[right[:size]]
-    if same and weights is not None:
-        unlike = weights[left] != weights[right]
     i = int(unlike.argmax()) if unlike.any() else size
-    edges = [(keys[o[i]], int(k)) for k, o in enumerate(orders) if i < o.size]
-    key = int(min(edges)[0])
-    what = "has two weights" if same else "is in the list of one end only"
+    found = {int(keys[order[i]]) for order in orders if i < order.size}
+    key = min(found)
+    is_there = i < size and len(found) == 1
+    what = "has two weights" if is_there else "is in the list of one end only"
     raise GraphFileError(
         f"{file}: the edge of vertices {(key >> 32) + 1} and {(key & 0xFFFFFFFF) + 1} {what}; "
         "METIS has it in both lists with the same weight: write the file again"

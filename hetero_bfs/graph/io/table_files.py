@@ -348,12 +348,7 @@ def _edges_of_table(table: Any, wanted: Wanted) -> EdgeList:
         directed=wanted.directed,
         renumber=wanted.renumber,
     )
-    found = edges_of_arrow(table, columns)
-    src, dst = (np.concatenate([getattr(p, end) for p in found.parts]) for end in ("src", "dst"))
-    weights = np.concatenate([part.weights for part in found.parts]) if wanted.weighted else None
-    return EdgeList.trusted(
-        src, dst, found.num_vertices, wanted.directed, weights, names=found.names
-    )
+    return edges_of_arrow(table, columns)
 
 
 def _with_names(table: Any) -> Any:

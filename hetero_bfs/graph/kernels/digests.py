@@ -7,7 +7,6 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from hetero_bfs.graph.generators.kronecker_kernels import splitmix
 from hetero_bfs.support.compiling import kernel
@@ -25,50 +24,13 @@ def digest_of(array: npt.NDArray[Any]) -> bytes:
     """
     held = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
     words = held[: held.size // 8 * 8].view(np.uint64)
-    parts = numba.get_num_threads() if words.size >= _PARTS_FROM else 1
-    sums = np.empty((parts, 8), np.uint64)
-    if parts == 1:
-        _sum_up(words, sums)
+    if words.size < _PARTS_FROM:
+        total = sum_of_words(words, 0)
     else:
-        in_parallel(_sum_up_part, parts, words=words, sums=sums)
-    return sums.tobytes() + held[words.size * 8 :].tobytes()
-
-
-@njit(inline="always")
-def _mixed(before, word):
-    """Mix a word into a sum; high bits reach low ones, so that changes do not cancel."""
-    mixed = (before ^ word) * _FACTOR
-    return mixed ^ (mixed >> np.uint64(32))
-
-
-@njit(inline="always")
-def _fill_sums(words, first, last, sums):
-    a = b = c = d = e = f = g = h = np.uint64(0)
-    whole = first + (last - first) // 8 * 8
-    for k in range(np.uint64(first), np.uint64(whole), np.uint64(8)):
-        a = _mixed(a, words[k])
-        b = _mixed(b, words[k + np.uint64(1)])
-        c = _mixed(c, words[k + np.uint64(2)])
-        d = _mixed(d, words[k + np.uint64(3)])
-        e = _mixed(e, words[k + np.uint64(4)])
-        f = _mixed(f, words[k + np.uint64(5)])
-        g = _mixed(g, words[k + np.uint64(6)])
-        h = _mixed(h, words[k + np.uint64(7)])
-    for i, one in enumerate((a, b, c, d, e, f, g, h)):
-        sums[i] = one
-    for k in range(np.uint64(whole), np.uint64(last)):
-        sums[0] = _mixed(sums[0], words[k])
-
-
-@kernel(counted=False)
-def _sum_up(words, sums):
-    _fill_sums(words, 0, words.size, sums[0])
-
-
-@kernel(counted=False, inner=True)
-def _sum_up_part(given, part, parts):
-    first, last = part_of(given.words.size, part, parts)
-    _fill_sums(given.words, first, last, given.sums[part])
+        sums = np.empty(numba.get_num_threads(), np.uint64)
+        in_parallel(_sum_up_part, words=words, sums=sums)
+        total = sums.sum()
+    return int(total).to_bytes(8) + held[words.size * 8 :].tobytes()
 
 
 @kernel
@@ -83,3 +45,9 @@ def sum_of_words(words, first):
     for i in range(words.size):
         total += splitmix(words[i] + np.uint64(first + i + 1) * _FACTOR)
     return total
+
+
+@kernel(counted=False, inner=True)
+def _sum_up_part(given, part, parts):
+    first, last = part_of(given.words.size, part, parts)
+    given.sums[part] = sum_of_words(given.words[first:last], first)

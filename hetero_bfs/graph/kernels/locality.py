@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from hetero_bfs.graph.kernels.sorting import SLOTS, radix_sort
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.parallel import parallel_kernel, part_of
 
@@ -22,8 +23,6 @@ _UNSEEN = np.uint32(0xFFFFFFFF)
 _SEEN = np.uint32(0xFFFFFFFE)
 _SMALL_COMPONENT = 1 << 11  # vertices that fit in the caches in any order
 _THIN = 16  # vertices of a mean level; such levels share cache lines, and a walk's order is local
-_DIGIT_BITS = np.uint64(11)
-_DIGITS = 1 << 11
 _ONE = np.uint64(1)
 
 
@@ -96,6 +95,7 @@ def order_by_partitions(indptr, indices, order, position, distance):
     n = order.size
     aside, place = np.empty(n, np.uint32), np.full(n, _UNSEEN)
     keys, walked = np.empty((2, n), np.uint64), np.empty(n, np.uint32)
+    slot = np.empty(SLOTS, np.int64)
     begin = 0
     while begin < n:
         end = begin + 1
@@ -108,9 +108,11 @@ def order_by_partitions(indptr, indices, order, position, distance):
             for i in range(size):
                 v = order[begin + i]
                 keys[0, i] = (_spread(distance[v]) << np.uint64(1)) | _spread(aside[v])
-            sort_by_key(keys[:, :size], order[begin:end], walked[:size])
-            for i in range(begin, end):
-                position[order[i]] = i
+            others = keys[1, :size], walked[:size]
+            _, sorted_ids = radix_sort(keys[0, :size], order[begin:end], *others, slot)
+            for i in range(size):
+                order[begin + i] = sorted_ids[i]
+                position[order[begin + i]] = begin + i
         begin = end
 
 
@@ -141,33 +143,6 @@ def _spread(number):
     return (bits | (bits << np.uint64(1))) & np.uint64(0x5555555555555555)
 
 
-@kernel
-def sort_by_key(keys, items, scratch):
-    """Radix sort of items (uint32) by keys[0], uint64 (2, items); overwrites `keys`."""
-    differing = np.uint64(0)
-    for i in range(items.size):
-        differing |= keys[0, i] ^ keys[0, 0]
-    slot = np.empty(_DIGITS + 1, np.int64)
-    mask = np.uint64(_DIGITS - 1)
-    source, target = 0, 1
-    shift = np.uint64(0)
-    while shift < np.uint64(64) and differing >> shift:
-        slot[:] = 0
-        for i in range(items.size):
-            slot[((keys[source, i] >> shift) & mask) + np.uint64(1)] += 1
-        for d in range(1, _DIGITS):
-            slot[d] += slot[d - 1]
-        for i in range(items.size):
-            digit = (keys[source, i] >> shift) & mask
-            keys[target, slot[digit]] = keys[source, i]
-            scratch[slot[digit]] = items[i]
-            slot[digit] += 1
-        for i in range(items.size):  # quicker to compile than an assignment of arrays
-            items[i] = scratch[i]
-        source, target = target, source
-        shift += _DIGIT_BITS
-
-
 @parallel_kernel(
     "indptr indices weights order position new_indptr new_indices new_weights", counted=False
 )
@@ -193,32 +168,14 @@ def permute_lists(given, part, parts):
 
 
 @kernel
-def order_by_level(indptr, indices, root, order, ends):
-    """Fill `order` with vertices by level from the root, then with unreached vertices.
+def order_by_level(indptr, indices, root, order, distance):
+    """Fill the beginning of `order` with the vertices that the root reaches, by level.
 
-    `order` is uint32 (n,), `ends` int64 (n,). Level i ends before order[ends[i]]. Returns the
-    number of levels. Vertices beyond `indptr` have no edges.
+    Fills their `distance`, too; both are uint32 (n,). Returns the number of these vertices. Those
+    beyond `indptr` have no edges.
     """
-    seen = np.zeros(order.size, np.bool_)
-    seen[root] = True
-    order[0] = root
-    end, i, levels = 1, 0, 0
-    while i < end:
-        ends[levels] = end
-        while i < ends[levels]:
-            u = np.int64(order[i])
-            i += 1
-            if u >= indptr.size - 1:
-                continue
-            for k in range(indptr[u], indptr[u + 1]):
-                v = indices[k]
-                if not seen[v]:
-                    seen[v] = True
-                    order[end] = v
-                    end += 1
-        levels += 1
-    for v in range(order.size):
-        if not seen[v]:
-            order[end] = v
-            end += 1
-    return levels
+    if root >= indptr.size - 1:
+        order[0], distance[root] = root, 0
+        return 1
+    marks = _Marks(np.full(order.size, _UNSEEN), _UNSEEN, False)
+    return _walk(indptr, indices, root, 0, marks, order, distance)[0]

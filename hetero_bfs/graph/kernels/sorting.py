@@ -22,49 +22,49 @@ Array = npt.NDArray[Any]
 
 _KEY_BITS = 32
 _MANY_KEYS = 4096  # for more keys a digit has 11 bits instead of 8
+SLOTS = (1 << 11) + 1
 _ONE = np.uint64(1)
 _WORD_BITS = np.uint64(6)
 _BIT_MASK = np.uint64(63)
 _MIN, _MAX, _SUM = range(3)  # as in `weights.DUPLICATES`
 _INT32_LIMIT = 2**31
 _INSERTION = 48  # longest list sorted by insertion
-_DIGIT_BITS = 8
-_MOST_BITS = 64  # of a key of a list
 
 
 @njit(inline="always")
-def _radix_pass(keys, weights, sorted_keys, sorted_weights, shift, mask, slot):
+def _radix_pass(keys, items, sorted_keys, sorted_items, shift, mask, slot):
     slot[: mask + np.uint32(2)] = 0
     for i in range(keys.size):
-        slot[((keys[i] >> shift) & mask) + np.uint32(1)] += 1
+        slot[((bits_of(keys[i]) >> shift) & mask) + np.uint32(1)] += 1
     for d in range(1, mask + np.uint32(1)):
         slot[d] += slot[d - 1]
     for i in range(keys.size):
-        digit = (keys[i] >> shift) & mask
+        digit = (bits_of(keys[i]) >> shift) & mask
         sorted_keys[slot[digit]] = keys[i]
-        if are_weights(weights):
-            sorted_weights[slot[digit]] = weights[i]
+        if are_weights(items):
+            sorted_items[slot[digit]] = items[i]
         slot[digit] += 1
 
 
 @kernel(inner=True)
-def _sort(keys, weights, other_keys, other_weights, slot):
-    """Stable radix sort; return the arrays that hold the result, the first or the others.
+def radix_sort(keys, items, other_keys, other_items, slot):
+    """Sort stably by the bits of keys of at least 0; `slot` is int64 (`SLOTS`,).
 
-    Digits that are the same in all keys are skipped. The arrays of weights may be empty.
+    Returns the arrays that hold the result, the first or the others. Digits that are the same in
+    all keys are skipped. The arrays of items may be `weights.NO_WEIGHTS`.
     """
-    differing = np.uint32(0)
+    differing = bits_of(keys[0]) ^ bits_of(keys[0])
     for i in range(keys.size):
-        differing |= keys[i] ^ keys[0]
+        differing |= bits_of(keys[i]) ^ bits_of(keys[0])
     digit_bits = 11 if keys.size > _MANY_KEYS else 8
     mask = np.uint32((1 << digit_bits) - 1)
-    for low_bit in range(0, _KEY_BITS, digit_bits):
+    for low_bit in range(0, 8 * keys.itemsize, digit_bits):
         shift = np.uint32(low_bit)
         if (differing >> shift) & mask:
-            _radix_pass(keys, weights, other_keys, other_weights, shift, mask, slot)
+            _radix_pass(keys, items, other_keys, other_items, shift, mask, slot)
             keys, other_keys = other_keys, keys
-            weights, other_weights = other_weights, weights
-    return keys, weights
+            items, other_items = other_items, items
+    return keys, items
 
 
 @njit(inline="always")
@@ -176,7 +176,7 @@ def sort_buckets(given, worker, workers):
     first_key, degree, unique = given.first_key, given.degree, given.unique
     bits, scratch = given.neighbour_bits, given.scratch[worker]
     weight_scratch = given.weight_scratch[worker]
-    slot = np.empty((1 << 11) + 1, np.int64)
+    slot = np.empty(SLOTS, np.int64)
     while True:
         b = atomic_add(given.next_bucket, 0, 1)
         if b >= given.stop:
@@ -188,7 +188,7 @@ def sort_buckets(given, worker, workers):
         vertex = given.first_vertex[b] >> (_KEY_BITS - bits) << (_KEY_BITS - bits)
         if keys.size <= scratch.size:
             other_weights = weight_scratch[: weights.size]
-            ordered = _sort(keys, weights, scratch[: keys.size], other_weights, slot)
+            ordered = radix_sort(keys, weights, scratch[: keys.size], other_weights, slot)
             unique[b] = _write_lists(given, worker, ordered, (keys, weights), vertex)
         else:
             vertex += np.int64(np.uint64(keys[0]) >> np.uint64(bits))
@@ -237,7 +237,7 @@ def sort_by_weight(indptr: Array, indices: Array, weights: Array) -> tuple[Array
 def sort_lists(indptr: Array, items: Array, keys: Array) -> None:
     """Sort each list in place, stably by rising key; keys must not be negative.
 
-    `items`, shape (indptr[-1],), move along with the keys; the array may be empty.
+    `items`, shape (indptr[-1],), move along with the keys, unless they are `weights.NO_WEIGHTS`.
     """
     parts = PARTS_PER_THREAD * numba.get_num_threads()
     in_parallel(
@@ -256,17 +256,22 @@ def _sort_lists(given, part, parts):
     indptr, items, keys = given.indptr, given.items, given.keys
     first, last = given.bounds[part], given.bounds[part + 1]
     other_items, other_keys = np.empty(0, items.dtype), np.empty(0, keys.dtype)
+    slot = np.empty(SLOTS, np.int64)
     for v in range(first, last):
         begin, end = indptr[v], indptr[v + 1]
-        if end - begin <= _INSERTION:
+        size = end - begin
+        if size <= _INSERTION:
             _insert(items, keys, begin, end)
             continue
-        if other_keys.size < end - begin:
+        if other_keys.size < size:
             other_items = np.empty(min(given.longest, items.size), items.dtype)
             other_keys = np.empty(given.longest, keys.dtype)
-        size = end - begin
-        others = other_items[:size], other_keys[:size]
-        _radix_sort(items[begin:end], keys[begin:end], *others)
+        others = other_keys[:size], other_items[:size]
+        ordered = radix_sort(keys[begin:end], items[begin:end], *others, slot)
+        for i in range(size):  # to assign an array takes Numba 1.5 s to compile
+            keys[begin + i] = ordered[0][i]
+            if are_weights(items):
+                items[begin + i] = ordered[1][i]
 
 
 @njit(inline="always")
@@ -275,43 +280,12 @@ def _insert(items, keys, begin, end):
         key, k = keys[i], i
         if keys[i - 1] <= key:
             continue
-        if items.size:
-            item = items[i]
-            while k > begin and keys[k - 1] > key:
-                items[k], keys[k] = items[k - 1], keys[k - 1]
-                k -= 1
-            items[k] = item
-        else:
-            while k > begin and keys[k - 1] > key:
-                keys[k] = keys[k - 1]
-                k -= 1
+        item = items[i] if are_weights(items) else items.dtype.type(0)
+        while k > begin and keys[k - 1] > key:
+            keys[k] = keys[k - 1]
+            if are_weights(items):
+                items[k] = items[k - 1]
+            k -= 1
         keys[k] = key
-
-
-@kernel(inner=True)
-def _radix_sort(items, keys, other_items, other_keys):
-    """Sort by the bits of the keys, digit by digit from the lowest; keys are at least 0."""
-    differing = bits_of(keys[0]) ^ bits_of(keys[0])
-    for i in range(keys.size):
-        differing |= bits_of(keys[i]) ^ bits_of(keys[0])
-    slot = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
-    mask = (1 << _DIGIT_BITS) - 1
-    shift = 0
-    while shift < _MOST_BITS and differing >> shift:
-        if (differing >> shift) & mask:
-            slot[:] = 0
-            for i in range(keys.size):
-                slot[((bits_of(keys[i]) >> shift) & mask) + 1] += 1
-            for digit in range(1, slot.size):
-                slot[digit] += slot[digit - 1]
-            for i in range(keys.size):
-                digit = (bits_of(keys[i]) >> shift) & mask
-                other_keys[slot[digit]] = keys[i]
-                if items.size:
-                    other_items[slot[digit]] = items[i]
-                slot[digit] += 1
-            for i in range(keys.size):  # to assign an array takes Numba 1.5 s to compile
-                keys[i] = other_keys[i]
-                if items.size:
-                    items[i] = other_items[i]
-        shift += _DIGIT_BITS
+        if are_weights(items):
+            items[k] = item

@@ -25,10 +25,12 @@ class Adapters:
     """Of the name of an array."""
     number: Template
     """Of an array and a vertex: the vertex's entry, as int64."""
+    sends: Template
+    """Of a vertex: whether it sends."""
+    takes: Template
+    """Of the fields of a message: whether vertex v takes it."""
     messages: str
     """The code of the arguments of functions that go through the messages to a vertex."""
-    sends: str
-    """The code that tells whether vertex v sends."""
     sums: str
     """The array of totals to which `start` and `apply` add."""
 
@@ -120,7 +122,7 @@ class Adapters:
         if not plan.takes_messages and self.differs():
             lines += [assign("found", self.differs())]
         if plan.active_apply:
-            lines += [assign("found", dialect.boolean("or", ["found", self.sends]))]
+            lines += [assign("found", dialect.boolean("or", ["found", self.sends("v")]))]
         none, applied, active = (dialect.literal(flag, "int32") for flag in range(3))
         if not plan.all_active:
             none_found = dialect.begin_if(dialect.negation("found"))
@@ -130,6 +132,30 @@ class Adapters:
         if self.returns_activity("apply"):
             applied = dialect.choice("is_active", active, applied)
         return [*lines, *dialect.return_values([applied])]
+
+    def _fetch(self) -> str:
+        """Return the function that fetches message k of a vertex: whether it is one, its fields."""
+        plan, dialect, names = self.plan, self.dialect, self.names("message")
+        kinds = dict(zip(names, plan.messages.values(), strict=True))
+        results = ["bool", *kinds.values()]
+        none = dialect.return_values([dialect.literal(0, kind) for kind in results])
+        message = dialect.return_values([self.takes(", ".join(names)), *names])
+
+        def along(method: str, lists: str, entry: str) -> list[str]:
+            sender, *held = self._at_entry(lists, entry)
+            lines = [*held, self._assigned(names, method, "u"), *message]
+            if plan.all_active:
+                return [sender, *lines]
+            return [sender, *self._block(dialect.begin_if(self.sends("u")), lines), *none]
+
+        lines = self._declared(kinds)
+        if plan.sends_back:
+            back = along("message_back", "", "back_begin + k - count")
+            lines += self._block(dialect.begin_if("k >= count"), back)
+        lines += along("message", "backward_", "begin + k")
+        parameters = [("", MESSAGES), ("k", "OFFSET")]
+        indented = [f"    {line}" for line in lines]
+        return dialect.function("fetch", parameters, results, indented)
 
     def _apply_edge(self) -> list[str]:
         """Return the lines that write the fields of the entries along which a vertex receives."""

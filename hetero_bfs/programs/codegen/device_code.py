@@ -42,7 +42,9 @@ def device_text(plan: Plan, has_double: bool) -> str:
 class _DeviceAdapters(Adapters):
     array = "{}".format
     number = "(long){}[{}]".format
-    messages, sends, sums = "MESSAGES_NAMES", "active_in[v] == iteration", "shares"
+    sends = "active_in[{}] == iteration".format
+    takes = "takes(v, {}, iteration, STATE_NAMES)".format
+    messages, sums = "MESSAGES_NAMES", "shares"
 
     def __init__(self, plan: Plan, has_double: bool) -> None:
         dialect = DeviceDialect if has_double else SingleDialect
@@ -164,33 +166,6 @@ class _DeviceAdapters(Adapters):
         if len(to) == 1:
             return f"{to[0]} = user_{method}({', '.join(given)});"
         return f"user_{method}({', '.join([*given, *(f'&{name}' for name in to)])});"
-
-    def _fetch(self) -> str:
-        plan, names = self.plan, self.names("message")
-        sends = "true" if plan.all_active else "active_in[u] == iteration"
-
-        def along(method: str, lists: str, entry: str) -> list[str]:
-            sender, *held = self._at_entry(lists, entry)
-            return [
-                sender,
-                f"if (!({sends}))",
-                "    return false;",
-                *held,
-                self._assigned(names, method, "u"),
-            ]
-
-        lines = [f"{kind} {name};" for kind, name in zip(self._kinds(), names, strict=True)]
-        forth = along("message", "backward_", "begin + k")
-        if plan.sends_back:
-            back = along("message_back", "", "back_begin + k - count")
-            lines += ["if (k >= count) {", *back, "} else {", *forth, "}"]
-        else:
-            lines += forth
-        lines += [f"*to_{name} = {name};" for name in names]
-        given = ["v", *names, "iteration", "STATE_NAMES"]
-        to = ", ".join(f"{k} *to_{n}" for k, n in zip(self._kinds(), names, strict=True))
-        head = f"bool fetch(const OFFSET k, {to}, MESSAGES)"
-        return self._function(head, [*lines, f"return takes({', '.join(given)});"])
 
     def _at_entry(self, lists: str, entry: str) -> list[str]:
         weight = f"const WEIGHT weight = {lists}weights[{entry}];"

@@ -284,10 +284,11 @@ class DeviceDialect(Dialect):
         return f"long_of_{self.types['float64']}({name}({code}))"
 
     def fetch(self, loop: int, held: Mapping[str, str]) -> list[str]:
-        given = ", ".join([f"k_{loop}", *(f"&{name}" for name in held)])
+        got = {f"is_sent_{loop}": "bool", **held}
         return [
-            *(f"{self.types[kind]} {name};" for name, kind in held.items()),
-            f"if (!fetch({given}, MESSAGES_NAMES))",
+            *(f"{self.types[kind]} {name};" for name, kind in got.items()),
+            f"fetch(MESSAGES_NAMES, k_{loop}, {', '.join(f'&{name}' for name in got)});",
+            f"if (!is_sent_{loop})",
             "    continue;",
         ]
 

@@ -91,7 +91,9 @@ def _statements(kernels: str, imports: bool) -> str:
 class _HostAdapters(Adapters):
     array = "arrays.{}".format
     number = "np.int64(arrays.{}[{}])".format
-    messages, sends, sums = HOST_MESSAGES, "sends(active, v)", "sums"
+    sends = "sends(active, {})".format
+    takes = "takes(arrays, v, {})".format
+    messages, sums = HOST_MESSAGES, "sums"
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, HostDialect)
@@ -169,27 +171,6 @@ class _HostAdapters(Adapters):
                 self._function("is_final(combined)", [f"return {final}"]),
             ]
         )
-
-    def _fetch(self) -> str:
-        """Return the function that fetches message k of a vertex, and whether it is one."""
-        plan, names = self.plan, ", ".join(self.names("message"))
-        none = ", ".join(self.dialect.literal(0, kind) for kind in plan.messages.values())
-        take = [f"    return takes(arrays, v, {names}), {names}", f"return False, {none}"]
-
-        def along(method: str, lists: str, entry: str) -> list[str]:
-            sender, *held = self._at_entry(lists, entry)
-            return [
-                sender,
-                "if sends(active, u):",
-                *(f"    {line}" for line in [*held, f"{names} = {self._call(method, 'u')}"]),
-                *take,
-            ]
-
-        lines = along("message", "backward_", "begin + k")
-        if plan.sends_back:
-            back = along("message_back", "", "back_begin + k - count")
-            lines = ["if k >= count:", *(f"    {line}" for line in back), *lines]
-        return self._function(f"fetch({self.messages}, k)", lines)
 
     def _at_entry(self, lists: str, entry: str) -> list[str]:
         plan = self.plan

@@ -71,29 +71,9 @@ def test_a_check_that_fails_keeps_what_it_found():
 # Packages.
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "least"),
-    [
-        ("numpy>=1.26", "numpy", "1.26"),
-        ("nvidia-ml-py >= 12", "nvidia-ml-py", "12"),
-        ("tqdm", "tqdm", ""),
-        ('pytest>=8; extra == "test"', None, ""),
-    ],
-)
-def test_requirements(line, name, least):
-    assert installation.requirement(line) == (name, least)
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [("1.9", "1.26"), ("", "0.1"), ("2.1rc1", "2.2"), ("2024.1", "2024.1.post2")],
-)
-def test_versions_compare_by_number(older, newer):
-    assert installation.numbers(older) <= installation.numbers(newer)
-
-
 def test_packages_that_are_old_or_absent(monkeypatch):
-    lines = ["numpy>=999", "no-such-package>=1", "scipy>=1"]
+    extra = 'none-of-this>=1; extra == "test"'
+    lines = ["numpy>=999", "no-such-package >= 1", extra, "scipy>=1"]
     monkeypatch.setattr(installation.metadata, "requires", lambda _: lines)
     found = examine("Python", installation.check_python)
     assert states(found)["numpy"] == "failed"
@@ -102,6 +82,7 @@ def test_packages_that_are_old_or_absent(monkeypatch):
     assert absent.remedy.endswith("-m pip install 'no-such-package>=1'")
     assert absent.stops_searches
     assert by_name(found, "packages").text.startswith("scipy ")
+    assert "none-of-this" not in states(found)
 
 
 def test_variables_that_stop_searches(monkeypatch):
@@ -270,15 +251,11 @@ def test_without_mpi4py(monkeypatch):
 # Caches.
 
 
-def test_folders_of_caches(monkeypatch, tmp_path):
+def test_the_folder_of_compiled_code(monkeypatch, tmp_path):
     kernels = tmp_path / f"hetero_bfs-{os.geteuid()}"
     kernels.mkdir(mode=0o700)
     kernels.chmod(0o777)
-    (tmp_path / "pocl").mkdir()
-    (tmp_path / "pocl").chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path / "pocl"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
     private_cache.folder.cache_clear()
     private_cache._tell_of_failure.cache_clear()
     try:
@@ -286,6 +263,5 @@ def test_folders_of_caches(monkeypatch, tmp_path):
     finally:
         private_cache.folder.cache_clear()
         private_cache._tell_of_failure.cache_clear()
-    assert states(found) == {"compiled code": "failed", "PoCL": "failed", "PyOpenCL": "ok"}
+    assert states(found) == {"compiled code": "failed"}
     assert "others may use it" in by_name(found, "compiled code").text
-    assert by_name(found, "PoCL").remedy == f"chmod go-w {tmp_path / 'pocl'}"

@@ -19,6 +19,7 @@ import toy_algorithm
 from checkout import TOP
 from cli_runs import one_line, run
 from graphs import nasty, random_graph
+from simulated_ranks import run_ranks
 from toy_algorithm import check
 from toy_algorithm.algorithm import BusyRuns
 
@@ -30,7 +31,6 @@ from hetero_bfs.errors import AgreedError, ArgumentError
 from hetero_bfs.graph.io.registry import write
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import run_ranks
 
 sys.path.append(str(TOP / "docs"))
 from reference_rows import sections

@@ -1,4 +1,4 @@
-"""Graphs from data frames of any library, and graphs as frames, matrices and NetworkX graphs."""
+"""Graphs from tables of names, and graphs as frames, matrices and NetworkX graphs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,6 @@ import hetero_bfs as hb
 ROWS = {"a": [0, 1, 3, 1], "b": [1, 2, 0, 2], "w": [2.5, 1.0, 4.0, 0.5]}
 
 
-def polars_frame(lazy):
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame(ROWS)
-    return frame.lazy() if lazy else frame
-
-
-FRAMES = {
-    "pandas": lambda: pd.DataFrame(ROWS),
-    "pandas nullable": lambda: pd.DataFrame(ROWS).convert_dtypes(),
-    "pyarrow": lambda: pa.table(ROWS),
-    "polars": lambda: polars_frame(False),
-    "polars lazy": lambda: polars_frame(True),
-}
-
-
 def same(one, other):
     for name in ("indptr", "indices", "input_degree", "weights"):
         given, wanted = getattr(one, name), getattr(other, name)
@@ -40,33 +25,9 @@ def same(one, other):
     assert (one.directed, one.num_input_edges) == (other.directed, other.num_input_edges)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-@pytest.mark.parametrize("directed", [False, True])
-def test_any_frame_gives_the_graph_of_its_edges(kind, directed):
-    wanted = hb.CSRGraph.from_edges(ROWS["a"], ROWS["b"], 5, directed, np.array(ROWS["w"]), "max")
-    columns = ("a", "b", "w", 5, directed, "max")
-    same(hb.CSRGraph.from_frame(FRAMES[kind](), *columns), wanted)
-    plain = hb.CSRGraph.from_edges(ROWS["a"], ROWS["b"], directed=directed)
-    same(hb.CSRGraph.from_frame(FRAMES[kind](), "a", "b", directed=directed), plain)
-
-
-def test_frames_are_checked():
-    with pytest.raises(hb.ArgumentError, match=r"column 'x' is not in .*columns are 'a', 'b', 'w'"):
-        hb.CSRGraph.from_frame(pd.DataFrame(ROWS), "x", "b")
-    with pytest.raises(hb.GraphError, match="column 'b' has 1 missing"):
-        hb.CSRGraph.from_frame(pa.table({"a": [0, 1], "b": [1, None]}), "a", "b")
-    with pytest.raises(hb.GraphError, match="vertex ids are integers"):
-        hb.CSRGraph.from_frame(pa.table({"a": ["u"], "b": ["v"]}), "a", "b")
-    with pytest.raises(hb.ArgumentError, match="of type dict, which narwhals does not know"):
-        hb.CSRGraph.from_frame({"a": [0]}, "a", "b")
-
-
 def test_missing_packages_are_named(monkeypatch):
     graph = hb.CSRGraph.from_edges([0], [1])
-    for module in ("narwhals", "networkx"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(hb.ArgumentError, match="pip install narwhals"):
-        hb.CSRGraph.from_frame(pd.DataFrame(ROWS), "a", "b")
+    monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(hb.ArgumentError, match="pip install networkx"):
         graph.to_networkx()
 
@@ -148,7 +109,7 @@ DOORS = {
     "categories": lambda rows, *given, **more: hb.CSRGraph.from_pandas(
         pd.DataFrame(rows).astype({"a": "category"}), *given, **more
     ),
-    "narwhals": lambda rows, *given, **more: hb.CSRGraph.from_frame(
+    "polars": lambda rows, *given, **more: hb.CSRGraph.from_arrow(
         pytest.importorskip("polars").DataFrame(rows), *given, **more
     ),
     "arrow": lambda rows, *given, **more: hb.CSRGraph.from_arrow(pa.table(rows), *given, **more),

@@ -130,7 +130,7 @@ def test_hbg_errors(tmp_path: Path) -> None:
         [good, good],
     ):
         put(path, version_2(graph, wrong))
-        error_of(path, "header: byte 64: of section weights the table has", "<i4, <f4, <f8 for 4")
+        error_of(path, "header: byte 64: section weights is", "16 bytes of <f4 or 32 bytes of <f8")
         with pytest.raises(GraphFileError, match="section weights"):
             io.read(path)
     put(path, version_2(graph, [section([5, 5, np.nan, 7], "<f8")]))

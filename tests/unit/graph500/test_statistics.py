@@ -1,13 +1,20 @@
 """The reference's statistics against numbers worked out by hand, and its report line by line."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_bfs.graph500.report import graph500_lines, statistics, teps_statistics
+from hetero_bfs.graph500.report import (
+    Graph500Report,
+    KeyRecord,
+    SearchFigures,
+    statistics,
+    teps_statistics,
+)
 
 
 def test_five_numbers():
@@ -149,6 +156,18 @@ bfs  stddev_validate:           0
 """
 
 
+def graph500_lines(
+    scale, edgefactor, generation, construction, seconds, nedges, validating, kernel="bfs"
+):
+    searches = zip(seconds, nedges, validating, strict=True)
+    report = SimpleNamespace(
+        failures=[], kernel=kernel, processes=1, scale=scale, edgefactor=edgefactor,
+        generation_seconds=generation, construction_seconds=construction,
+        sources=[KeyRecord(SearchFigures(0, s, 0.0, n, []), 0, 0, None, v) for s, n, v in searches],
+    )  # fmt: skip
+    return Graph500Report.lines(report)
+
+
 def test_the_report_is_the_reference_s_line_by_line():
     # harmonic stddev: 0.00129099 / 0.0025**2 / sqrt(3) * 16775770 = 119.25696 * 16775770
     times = [0.004, 0.001, 0.003, 0.002]
@@ -164,7 +183,7 @@ def test_the_lines_of_kernel_3_have_its_name_instead():
 
 
 def test_graphs_from_files_and_skipped_validation():
-    lines = graph500_lines(17.3, 2.0, 0, 2e-7, [1.0, 1.0], [12345678901, 12345678902], None)
+    lines = graph500_lines(17.3, 2.0, 0, 2e-7, [1.0, 1.0], [12345678901, 12345678902], [-1.0] * 2)
     assert lines[0] == "SCALE:                          17.3"
     assert lines[1] == "edgefactor:                     2"
     assert lines[5] == "construction_time:              2e-07"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simulated import constructed
+from simulated_ranks import SimulatedCommunicator, run_ranks
 
 from hetero_bfs.algorithms.bfs.query import Query
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
-from hetero_bfs.ranks.communicator import SimulatedCommunicator, run_ranks
 
 EDGES = KroneckerEdges(12).materialise()
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
@@ -18,7 +19,7 @@ from hetero_bfs.graph.io.registry import read, write
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import run_ranks
+from hetero_bfs.ranks.communicator import Alone
 from hetero_bfs.ranks.construction import construct
 
 
@@ -210,3 +211,15 @@ def test_what_cannot_be_searched():
 def _none_of(edges: EdgeList) -> EdgeList:
     weights = None if edges.weights is None else edges.weights[:0]
     return EdgeList(edges.src[:0], edges.dst[:0], edges.num_vertices, False, weights)
+
+
+@pytest.mark.parametrize("kernel", ["bfs", "sssp"])
+def test_a_rank_alone(kernel):
+    """Ranks compile with it."""
+    engine = EngineOptions(device="cpu", threads=2)
+    settings = Graph500Options(kernel, 9, sources=3, energy_seconds=0.0, engine=engine)
+    found, expected = (run_graph500(settings, one) for one in (Alone(), None))
+    assert found.valid
+    for one, other in zip(found.sources, expected.sources, strict=True):
+        assert (one.result.source, one.result.nedge) == (other.result.source, other.result.nedge)
+        assert (one.furthest, one.reached) == (other.furthest, other.reached)

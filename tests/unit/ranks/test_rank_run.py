@@ -8,16 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty, path
+from simulated_ranks import run_ranks
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.sssp.kernels import ranks_relax
-from hetero_bfs.algorithms.sssp.ranks import RankPathSearch
+from hetero_bfs.algorithms.sssp.ranks import RankPathSearch, RankWindow
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import AgreedError, DeviceError
 from hetero_bfs.programs.ranks import RankProgram
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.construction import construct
-from hetero_bfs.ranks.rank_run import RankRun, prepare_on_all, slowest, usual_threads
+from hetero_bfs.ranks.rank_run import (
+    RankRun,
+    of_all_ranks,
+    prepare_on_all,
+    slowest,
+    usual_threads,
+)
 
 
 class Host:
@@ -154,3 +160,14 @@ def test_a_module_of_threads_needs_phases():
 
     with pytest.raises(AttributeError, match="PHASES"):
         Run(1)._phases()
+
+
+def test_steps_of_all_ranks():
+    def work(communicator):
+        rank = communicator.rank
+        step = RankWindow(0.5, "full", 10 + rank, 100 * rank, 3, 1.0 + rank, 9.0 - rank, 7)
+        return of_all_ranks(communicator, [step], "edges_scanned", "vertices")
+
+    whole = RankWindow(0.5, "full", 33, 300, 3, 3.0, 9.0, 21, mean_seconds=2.0, imbalance=2.0)
+    assert run_ranks(3, work) == [[whole]] * 3
+    assert run_ranks(2, lambda communicator: of_all_ranks(communicator, [], "edges")) == [[], []]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from graphs import edge_list, nasty
 from simulated import share_of
+from simulated_ranks import run_ranks
 
 from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.algorithms.bfs.check_report import RankValidator
-from hetero_bfs.ranks.communicator import run_ranks
 
 PAIRS = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 4), (5, 6), (3, 4)]
 EDGES = edge_list(PAIRS, 8)

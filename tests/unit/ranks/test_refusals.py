@@ -9,6 +9,7 @@ from cli_runs import one_line, run
 from graphs import nasty
 from sample_programs import Labels
 from simulated import run_commands_on_ranks
+from simulated_ranks import run_ranks
 
 import hetero_bfs as hb
 from hetero_bfs.cli import algorithms, commands
@@ -17,7 +18,6 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import run_ranks
 from hetero_bfs.ranks.refusals import ENGINE, GRAPH500, GRAPH500_SSSP, ON_CPU, PROGRAMS
 
 RANKS = 2

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.scheduling.trace import LevelFeatures, LevelTrace, format_levels, write_csv
+from hetero_bfs.scheduling.trace import LEVELS, LevelFeatures, LevelTrace, format_table, write_csv
 
 FEATURES = LevelFeatures(
     level=2,
@@ -159,11 +159,12 @@ def test_csv_that_cannot_be_written(tmp_path):
 
 def test_table():
     bare = replace(TRACE, strategy="TG", predicted_seconds={})
-    head, first, second = format_levels([TRACE, bare]).splitlines()
+    head, first, second = format_table(LEVELS, [TRACE, bare]).splitlines()
     titles = "level frontier its edges unvisited strategy ms migr ms pred ms why"
     assert " ".join(head.split()) == titles
     assert first.split() == ["2", "10", "50", "40", "BG", "2.000", "0.500", "2.100", "because"]
     assert second.split() == ["2", "10", "50", "40", "TG", "2.000", "0.500", "because"]
-    assert format_levels([]) == head
+    assert format_table(LEVELS, []).split() == head.split()
     reason = "its edges <= unvisited edges / 15"
-    assert max(map(len, format_levels([replace(TRACE, reason=reason)]).splitlines())) <= 110
+    lines = format_table(LEVELS, [replace(TRACE, reason=reason)]).splitlines()
+    assert max(map(len, lines)) <= 110
