@@ -70,7 +70,7 @@ def confirm(edges, case, device, order, way, direction, threads=2) -> None:
         assert len(places) == 2 or not runs.notes, runs.notes
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 @pytest.mark.parametrize("case", collected_cases(0))
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SHAPES)

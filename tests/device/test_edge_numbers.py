@@ -210,6 +210,7 @@ def array_of(distances, n):
     return np.array([distances.get(v, math.inf) for v in range(n)], float)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", PATH_DOORS)
 @settings(max_examples=12)
 @given(graph=weighted(), data=st.data())

@@ -49,7 +49,7 @@ from hetero_bfs.scheduling.program_decision import OTHER, ProgramEstimates, lone
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, apart, name, directed):

@@ -79,7 +79,7 @@ def in_launches(monkeypatch):
 # Results
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", SEARCHABLE_NAMES)
 def test_every_shape(plain_device, name, directed):

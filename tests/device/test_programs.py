@@ -156,7 +156,7 @@ def test_every_order_and_the_edges_scanned(plain_device, order):
             assert {t.strategy for t in device.traces} == {f"device {direction}"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["Kronecker 10", "star", "grid"])
 def test_a_monotone_program_sends_parts_of_lists(plain_device, name, directed):

@@ -163,7 +163,7 @@ def test_sweeps_equal_turns_on_the_host(case, threads):
     check(case, None, threads)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("streams", [False, True])
 @settings(max_examples=40)
 @given(case=cases())

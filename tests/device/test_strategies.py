@@ -167,6 +167,7 @@ def test_repeated_searches_do_not_disturb_each_other(place):
         np.testing.assert_array_equal(first.parent, kept)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("selector", ["fixed:TC", "fixed:TG", "fixed:BG"])
 def test_more_levels_than_counters(plain_device, selector):
     """A device counts 1024 levels before it clears its counters; a path of 2100 passes twice."""
@@ -246,7 +247,7 @@ def test_a_search_left_on_the_device_does_not_shine_through(opencl_device):
         check_search(engine, edges, other)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("levels", [63, 64, 65, 128])
 def test_a_search_that_leaves_the_device_after_many_levels(opencl_device, levels):
     """Records have 64, 128, ... rows. A search that ends with the rows leaves no stale parents."""

@@ -66,7 +66,7 @@ def _help(command: str) -> str:
     return CHOICES[command].format_help()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "page",
     [p for p in _pages() if _blocks(p, "python")],

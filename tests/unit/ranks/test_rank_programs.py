@@ -53,7 +53,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("graph", "directed"), [("Kronecker 10", False), ("star", False), ("R-MAT", True)]
 )

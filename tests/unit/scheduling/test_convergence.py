@@ -173,6 +173,7 @@ def test_a_place_that_is_faster_than_predicted_is_found(host):
         assert np.mean(ratios[WARM:]) <= 1.05, (seed, np.round(ratios, 2))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_machine_that_drifts_is_followed(shape):
     """Other work makes the device three times as slow for a while."""
