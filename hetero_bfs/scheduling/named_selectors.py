@@ -99,9 +99,11 @@ def _model_selector(
                     f"is no speed model of it; train first: `{TRAIN_COMMAND}`"
                 )
             model = first_model(device, measures)
-            begins = "Beamer's rule" if model is None else "a short measurement and correct it"
+            searches = "choose by Beamer's rule"
+            if model is not None:
+                searches = "begin with a short measurement and correct it"
             notes.append(
-                f"no speed model for this {machine}; searches begin with {begins}; train one with "
+                f"no speed model for this {machine}; searches {searches}; train one with "
                 f"`{TRAIN_COMMAND} --quick` (a minute or two)"
             )
             if model is None:
