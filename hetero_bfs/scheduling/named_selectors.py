@@ -95,8 +95,8 @@ def _model_selector(
             machine = f"machine ({machine_slug(device)})"
             if wanted == "zhang":
                 raise ModelError(
-                    f"selector zhang takes speeds that were measured on this {machine}, and there "
-                    f"is no speed model of it; train first: `{TRAIN_COMMAND}`"
+                    f"selector zhang takes speeds that were measured on this {machine}, and no "
+                    f"speed model of it is installed; train first: `{TRAIN_COMMAND}`"
                 )
             model = first_model(device, measures)
             searches = "choose by Beamer's rule"

@@ -37,8 +37,7 @@ with hb.Engine(edges, device="all", threads=1) as engine:
             result = engine.bfs(key)
             validate(edges, key, result.parent).raise_if_invalid()
         ran.append([trace.strategy for trace in result.traces])
-    factors = sorted(engine.corrections)
-    print(json.dumps([ran, [s.name for s in engine.candidates], factors, engine.notes]))
+    print(json.dumps([ran, [s.name for s in engine.candidates], engine.notes]))
 """
 
 
@@ -136,11 +135,9 @@ def test_searches_on_two_devices():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    ran, candidates, factors, notes = json.loads(done.stdout)
+    ran, candidates, notes = json.loads(done.stdout)
     assert ran[0][:3] == ["TG", "TG@2", "BG@2"]
     assert set(ran[1]) == {"TG@2"}
     assert ran[2][:3] == ["TC", "BGC@2", "TG"]
     assert candidates == [s.name for s in available(2)]
-    of_second = [name for name in factors if "@2" in name]
-    assert of_second, f"its searches are measured and corrected, not only those of {factors}"
     assert notes[0].startswith("searches choose between the host, pthread")
