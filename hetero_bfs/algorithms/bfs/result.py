@@ -127,9 +127,10 @@ class RankLevel(NamedTuple):
     """A level as one rank ran it, or all ranks (`of_all_ranks`).
 
     The frontier is that before the level, on one rank the rank's own. In a directed graph vertices
-    without outgoing edges may be left out. `on_devices` ranks ran the level on their OpenCL device. `push_seconds` and `pull_seconds` are predicted for the slowest
-    rank, including exchanges. `seconds` are own work, `exchange_seconds` exchanges and the
-    reduction, including waits for other ranks.
+    without outgoing edges may be left out. `on_devices` ranks ran the level on their OpenCL device.
+    `push_seconds` and `pull_seconds` are predicted for the slowest rank, including exchanges.
+    `seconds` are own work, `exchange_seconds` exchanges and the reduction, including waits for other
+    ranks.
     """
 
     level: int
