@@ -133,7 +133,7 @@ def study(options: Namespace) -> int:
     summary = run_study(options.out_dir, StudyOptions(**given, engine=engine_options(options)))
     print_notes(summary["notes"])
     text = text_stream(options)
-    for title, rows in summary["tables"].items():
+    for title, rows in summary["tables"].items() if options.paper else ():
         if rows:
             columns = {name: ("" if n else "<", itemgetter(name)) for n, name in enumerate(rows[0])}
             print(f"{title}\n{format_table(columns, rows)}\n", file=text)

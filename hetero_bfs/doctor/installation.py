@@ -49,8 +49,12 @@ def _this_package() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    from packaging.requirements import Requirement
-
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        remedy = f"{sys.executable} -m pip install packaging"
+        yield Finding(PYTHON, "packaging", "missing", "not installed", remedy, True)
+        return
     try:
         required = metadata.requires("hetero_bfs") or []
     except metadata.PackageNotFoundError:

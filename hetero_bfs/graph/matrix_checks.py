@@ -145,6 +145,7 @@ def _check_compressed(matrix: Any) -> None:
 
 
 def _check_blocks(matrix: Any) -> None:
+    _check_values(matrix.data, len(matrix.indices), 3)
     height, width = matrix.blocksize
     n = matrix.shape[0]
     if height < 1 or width < 1 or n % height or n % width:
@@ -194,6 +195,9 @@ def _rows_of_lists(matrix: Any) -> Any:
 def _coordinates_of_keys(matrix: Any) -> Any:
     from scipy.sparse import coo_array
 
+    for key in matrix:
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise GraphError(f"a key of the matrix is not a pair: {key!r}; give (row, column)")
     ends = integer_array(np.array(list(chain.from_iterable(matrix.keys()))), "the matrix's keys")
     values = np.array(list(matrix.values()), matrix.dtype)
     return coo_array((values, tuple(ends.reshape(values.size, 2).T)), shape=matrix.shape)

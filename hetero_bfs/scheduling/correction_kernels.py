@@ -25,8 +25,9 @@ remembered ratios. Otherwise nothing is learned from it.
 
 The remembered ratios are 1 at first, so that most of them must say that the model is wrong.
 
-A thing that no search runs any more cannot be measured. After a while its factor returns to the
-first known one, so that a search may measure it again: a busy machine may have made it look slow.
+A thing that no search runs any more cannot be measured. After a while its factor returns to 1, a
+place's to the common factor. So a search may measure it again: a busy machine may have made it look
+slow.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ PLACE_PATIENCE = 3
 """Searches before the first one tries a place. Each trial that fails doubles the number."""
 
 PATIENCE = 32
-"""Searches without evidence before a retry: the remembered ratios become the first one. A failed
+"""Searches without evidence before a retry: the remembered ratios become the assumed one. A failed
 retry doubles the number, so slow things are tried ever more rarely."""
 
 # Columns of the memory, which has a row for each thing, then for each place at SMALL levels and at
@@ -112,8 +113,8 @@ retry doubles the number, so slow things are tried ever more rarely."""
     NEXT,  # index of the oldest ratio
     IDLE,  # searches since the last evidence
     WAIT,  # searches without evidence before a retry, or a place's trial
-    TRIAL,  # NONE; RETRIED: as by the first ratio; HOPED: of a place, in a trial
-    FIRST,  # the first ratio
+    TRIAL,  # NONE; RETRIED: as assumed; HOPED: of a place, in a trial
+    ASSUMED,  # the ratio before any is known: 1, or of a place the common factor
     RATIO,  # median of the remembered ratios
     FACTOR,  # of a strategy: without its place's
     OWN,  # whether FACTOR is not the common factor
@@ -363,9 +364,9 @@ def _common(memory, strategies, column):
 
 @kernel(counted=False, inner=True)
 def _remember(row, ratio, band):
-    """Replace the oldest ratio. A retry fails if it is beyond the first one by more than `band`."""
+    """Replace the oldest ratio. A retry fails if it exceeds the assumed one by more than `band`."""
     if row[TRIAL] != NONE:
-        row[WAIT] = PATIENCE if ratio < band * row[FIRST] else 2.0 * row[WAIT]
+        row[WAIT] = PATIENCE if ratio < band * row[ASSUMED] else 2.0 * row[WAIT]
     row[int(row[NEXT])] = ratio
     row[NEXT] = (row[NEXT] + 1) % WINDOW
     row[KNOWN], row[TRIAL], row[IDLE] = 1.0, NONE, 0.0
@@ -386,8 +387,8 @@ def _wait(row):
     row[IDLE] += 1.0
     if row[TRIAL] == HOPED:
         _fail_trial(row)
-    elif row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[FIRST] < row[RATIO]:
-        row[:WINDOW] = row[FIRST]
+    elif row[KNOWN] != 0.0 and row[IDLE] >= row[WAIT] and row[ASSUMED] < row[RATIO]:
+        row[:WINDOW] = row[ASSUMED]
         row[TRIAL] = RETRIED
 
 
@@ -421,7 +422,7 @@ def _learn_places(policy, memory, common, total):
                 expected += memory[thing, EXPECTED]
                 measured += memory[thing, MEASURED]
                 pool += 2.0**thing
-        row[FIRST] = common
+        row[ASSUMED] = common
         if pool != row[POOL]:
             row[POOL], row[KNOWN], row[IDLE] = pool, 0.0, 0.0
         if row[KNOWN] == 0.0:
@@ -509,7 +510,7 @@ def new_memory(policy: Policy) -> npt.NDArray[np.float64]:
     memory = np.zeros((things + 2 * policy.migrations.shape[1], MEMORY_COLUMNS))
     memory[:, (RATIO, FACTOR, IN_USE, USED, CONSIDERED)] = 1.0
     memory[:, :WINDOW] = 1.0
-    memory[:, FIRST] = 1.0
+    memory[:, ASSUMED] = 1.0
     memory[:things, WAIT] = PATIENCE
     memory[things:, WAIT] = PLACE_PATIENCE
     return memory

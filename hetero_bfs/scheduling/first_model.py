@@ -67,7 +67,7 @@ def _kept(key: bytes) -> SpeedModel | None:
 def _measured(device: DeviceInfo | None, key: bytes) -> SpeedModel | None:
     # A measurement needs engines, so it lies above the package that asks for it.
     measuring = import_module("hetero_bfs.training.first_model")
-    with suppress(Exception):  # searches can begin with another model
+    with suppress(Exception):  # without one searches choose by Beamer's rule
         model: SpeedModel | None = measuring.measure_first_model(device)
         if model is not None and not model.lacking(available(device is not None)):
             private_cache.write(_name(key), key, json.dumps(model.to_json()).encode())

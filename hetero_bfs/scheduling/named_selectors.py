@@ -29,6 +29,12 @@ from hetero_bfs.support.messages import setting
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
 
+_NO_MODEL = (
+    "no speed model for this {}; searches {}; train one with "
+    f"`{TRAIN_COMMAND} --quick` (a minute or two)"
+)
+
+
 def model_of(device: DeviceInfo | None) -> SpeedModel | None:
     return find_model(cpu_slug(), device_slug(device))
 
@@ -99,15 +105,10 @@ def _model_selector(
                     f"speed model of it is installed; train first: `{TRAIN_COMMAND}`"
                 )
             model = first_model(device, measures)
-            searches = "choose by Beamer's rule"
-            if model is not None:
-                searches = "begin with a short measurement and correct it"
-            notes.append(
-                f"no speed model for this {machine}; searches {searches}; train one with "
-                f"`{TRAIN_COMMAND} --quick` (a minute or two)"
-            )
             if model is None:
-                return alpha_beta(devices[0], candidates), notes
+                note = _NO_MODEL.format(machine, "choose by Beamer's rule")
+                return alpha_beta(devices[0], candidates), [note]
+            notes.append(_NO_MODEL.format(machine, "begin with a short measurement and correct it"))
         known = model if known is None else known.beside(model, number)
     assert known is not None
     if wanted == "zhang":

@@ -58,9 +58,9 @@ LEVELS = Section(
     "Seconds of each strategy at each level (the paper's Table 5)",
     "Every strategy runs every level of the same search from the same state, without migration "
     "and conversion of the frontier. Lower is better. Where the lines cross, another strategy "
-    "becomes the best one, and a selector gains. The figure and the table have the first key "
-    "of each graph, the CSV file has all. Black lines reach from the first to the third "
-    "quartile of the rounds.",
+    "becomes the best one, and a selector gains. The figure has the first key of each "
+    "graph, the table that of the last graph, the CSV file has all. Black lines reach from the "
+    "first to the third quartile of the rounds.",
     (
         *GRAPH_COLUMNS,
         *names("key level strategy frontier_vertices frontier_edges unvisited_vertices"),

@@ -109,7 +109,7 @@ class Searches(Runs[BFSResult]):
         is_learned_from = query.is_whole and source is not None
         selector = self.selection.of_next(is_learned_from)
         target = query.searched_target(platform.graph)
-        search = Search(platform, source, selector, self.decision_interval, False, seeds, target)
+        search = Search(platform, source, selector, self.decision_interval, seeds, target)
         streamed_before = bytes_streamed_by(platform.accelerator)
         seconds = search.run(query.max_levels)
         if is_learned_from and not search.began_again:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,8 +128,8 @@ class RankLevel(NamedTuple):
     The frontier is that before the level, on one rank the rank's own. In a directed graph vertices
     without outgoing edges may be left out. `on_devices` ranks ran the level on their OpenCL device.
     `push_seconds` and `pull_seconds` are predicted for the slowest rank, including exchanges.
-    `seconds` are own work, `exchange_seconds` exchanges and the reduction, including waits for other
-    ranks.
+    `seconds` are own work. `exchange_seconds` are exchanges and the reduction, including waits for
+    other ranks.
     """
 
     level: int
@@ -310,11 +309,10 @@ class SearchReport(Report[BFSResult]):
     columns = LEVELS
     selector: str | None = None
     model: SpeedModel | None = None
-    corrections: Mapping[str, float] = MappingProxyType({})
 
     def note_runs(self, runs: Any) -> None:
         """`runs` is the open engine."""
-        self.device, self.corrections = runs.device_info, runs.corrections
+        self.device = runs.device_info
         self.selector, self.model = runs.selector.name, runs.selector.model
 
     def note_ranks(self, engine: Any) -> None:
@@ -367,7 +365,6 @@ class SearchReport(Report[BFSResult]):
             "selector": self.selector,
             "rule": result.rule or None,
             "model": None if self.model is None else self.model.origin,
-            "corrections": dict(self.corrections),
             "device": self.device_name,
             "strategies": [trace.strategy for trace in result.traces],
         }
@@ -390,10 +387,6 @@ class SearchReport(Report[BFSResult]):
             f"selector {self.selector or 'none'}{rule}, device {self.device_name or 'none'}"
         )
         return lines
-
-    def table(self) -> str:
-        factors = format_factors(self.corrections)
-        return "\n".join([super().table(), *([factors] if factors else [])])
 
 
 def format_factors(corrections: Mapping[str, float]) -> str:

@@ -31,9 +31,9 @@ class Search:
     """One search: its state while it runs, and the location of its parents afterwards.
 
     `source` is a new id, None if no source has edges; then there is nothing to search. `seeds` has
-    several sources, of which `source` is the first, or a mask. With `level_by_level` a device
-    launches each level separately. The search ends with the level that finds `target` (a new id);
-    then, too, devices launch each level separately, and the host checks in between.
+    several sources, of which `source` is the first, or a mask. The search ends with the level that
+    finds `target` (a new id); then devices launch each level separately, and the host checks in
+    between.
     """
 
     def __init__(
@@ -42,7 +42,6 @@ class Search:
         source: int | None,
         selector: Selector,
         decision_interval: int = 1,
-        level_by_level: bool = False,
         seeds: Seeds | None = None,
         target: int | None = None,
     ) -> None:
@@ -50,7 +49,6 @@ class Search:
         self.source = source
         self.selector = selector
         self.decision_interval = decision_interval
-        self.level_by_level = level_by_level or target is not None
         self.seeds = seeds
         self.target = target
         self.seconds = 0.0
@@ -127,7 +125,7 @@ class Search:
 
     def _start_early(self, frontier: Frontier, limit: int) -> None:
         platform, selector = self.platform, self.selector
-        if not platform.devices or self.level_by_level:
+        if not platform.devices or self.target is not None:
             return
         known = platform.known_choice(selector, frontier)
         if known is None:
@@ -229,7 +227,7 @@ class Search:
         device = platform.device_at(strategy.place)
         source = self.source if place is None else None
         policy, interval = self.selector.policy, self.decision_interval
-        if self.level_by_level:
+        if self.target is not None:
             limit = min(limit, frontier.level + 1)
         first = frontier.row
         over = device.run_levels(policy, interval, source, frontier, records, limit)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from made_models import model_json
 
 from hetero_bfs.scheduling import rank_decision as module
 from hetero_bfs.scheduling import schema
+from hetero_bfs.scheduling.model_files import read_model
+from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.rank_decision import DEVICE_PULL, ExchangeCosts, RankDecision
+from hetero_bfs.scheduling.strategies import available
 
 # Level 2 of a Kronecker graph of scale 26, half of it: a pull takes 0.3 ms on an H100.
 LARGE = {
@@ -51,6 +56,21 @@ def test_the_first_large_frontier_is_pulled_also_without_a_model_of_the_machine(
     assert pull < 2e-3
     assert push > 1e-2
     assert decision.choose(2, "top-down") == "bottom-up"
+
+
+def test_a_first_model_that_was_kept_comes_before_that_of_another_machine(decision, monkeypatch):
+    made = read_model(json.dumps(model_json("first")), "made")
+    asked = []
+
+    def first(device, measures):
+        asked.append(measures)
+        return made
+
+    monkeypatch.setattr(module, "first_model", first)
+    found = module._weights("bottom-up", None)
+    assert asked == [False], "ranks measure nothing"
+    expected = model_selector("learned", made, available(False)).by_model.weights
+    np.testing.assert_array_equal(found, expected[:, 1])
 
 
 def test_a_level_much_faster_than_predicted_corrects_by_all_its_error(decision):
