@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hetero_bfs.errors import GraphError
 from hetero_bfs.graph.list_checks import ids_fault, integer_array, offsets_fault
 from hetero_bfs.support.checks import as_array
+from hetero_bfs.support.messages import shown
 
 
 def convert_matrix(
@@ -195,10 +196,11 @@ def _rows_of_lists(matrix: Any) -> Any:
 def _coordinates_of_keys(matrix: Any) -> Any:
     from scipy.sparse import coo_array
 
-    for key in matrix:
+    keys = list(matrix.keys())
+    for key in keys:
         if not (isinstance(key, tuple) and len(key) == 2):
-            raise GraphError(f"a key of the matrix is not a pair: {key!r}; give (row, column)")
-    ends = integer_array(np.array(list(chain.from_iterable(matrix.keys()))), "the matrix's keys")
+            raise GraphError(f"a key of the matrix is {shown(key)}; give a pair (row, column)")
+    ends = integer_array(np.array(list(chain.from_iterable(keys))), "the matrix's keys")
     values = np.array(list(matrix.values()), matrix.dtype)
     return coo_array((values, tuple(ends.reshape(values.size, 2).T)), shape=matrix.shape)
 

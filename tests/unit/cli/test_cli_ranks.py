@@ -145,7 +145,7 @@ def test_settings_of_a_search_on_ranks(made, on_ranks, capsys):
     assert run("bfs", made, "--source", 1, "-v", "--json", "-", *options) == 0
     captured = capsys.readouterr()
     data = json.loads(captured.out)
-    assert (data["selector"], data["model"], data["corrections"]) == ("alpha-beta", None, {})
+    assert (data["selector"], data["model"]) == ("alpha-beta", None)
     assert len(data["strategies"]) >= data["depth"] > 1
     assert "selector alpha-beta, device none\nlevel " in captured.err
 

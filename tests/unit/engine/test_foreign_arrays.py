@@ -90,6 +90,10 @@ def damaged() -> dict[str, scipy.sparse.sparray]:
     matrix.data[0] = [1.0] * 10**5  # SciPy writes all of them
     found["dok, key"] = matrix = coo().todok()
     matrix._dict[0, 6] = 1.0
+    found["dok, keys of one and three"] = matrix = coo().todok()
+    matrix._dict[1, 2, 0] = matrix._dict[1,] = 1.0
+    found["bsr, flat values"] = matrix = coo().tobsr(blocksize=(2, 2))
+    matrix.data = matrix.data.reshape(-1)
     found["dia, offsets"] = matrix = coo().todia()
     matrix.offsets = np.arange(50, dtype=np.int32)
     for offset in (2**32 - 1, 2**63 - 1, -(2**40), np.uint64(2**64 - 1)):  # int32 makes -1 of some
