@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
+import made_models
 import numpy as np
 import pytest
 from selector_levels import GPU, SPEEDS, START, model
@@ -22,11 +24,16 @@ from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.policy import ROW, choose
 from hetero_bfs.scheduling.strategies import MOST_DEVICES, STRATEGIES, available
 
-SEARCHES = """
+SEARCHES = f"""
 import json
+import sys
+sys.path.insert(0, {str(Path(made_models.__file__).parent)!r})
+from made_models import model_json
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import validate
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
+from hetero_bfs.scheduling.model_files import read_model
+from hetero_bfs.scheduling.model_selectors import model_selector
 
 edges = KroneckerEdges(9).materialise()
 key, ran = int(edges.src[0]), []
@@ -37,7 +44,16 @@ with hb.Engine(edges, device="all", threads=1) as engine:
             result = engine.bfs(key)
             validate(edges, key, result.parent).raise_if_invalid()
         ran.append([trace.strategy for trace in result.traces])
-    print(json.dumps([ran, [s.name for s in engine.candidates], engine.notes]))
+    data = model_json("second")
+    for name in data["learned"]:
+        data["learned"][name] = {{"constant": 1e-12}}
+    second = read_model(json.dumps(data), "made")
+    model = read_model(json.dumps(model_json("first")), "made").beside(second, 2)
+    engine.set_selector(model_selector("learned", model, engine.candidates))
+    for _ in range(8):
+        engine.bfs(key)
+    names, factors = [s.name for s in engine.candidates], sorted(engine.corrections)
+    print(json.dumps([ran, names, factors, engine.notes]))
 """
 
 
@@ -135,9 +151,10 @@ def test_searches_on_two_devices():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    ran, candidates, notes = json.loads(done.stdout)
+    ran, candidates, factors, notes = json.loads(done.stdout)
     assert ran[0][:3] == ["TG", "TG@2", "BG@2"]
     assert set(ran[1]) == {"TG@2"}
     assert ran[2][:3] == ["TC", "BGC@2", "TG"]
     assert candidates == [s.name for s in available(2)]
+    assert [name for name in factors if "@2" in name], "its searches are learned from, too"
     assert notes[0].startswith("searches choose between the host, pthread")
