@@ -29,6 +29,8 @@ from hetero_bfs.support import code_cache, private_cache
 from hetero_bfs.support.environment import usable_cores
 from hetero_bfs.support.processes import module_environment, start_beside
 
+_LOCK = "compile-beside.lock"
+
 _PATIENCE_SECONDS = 120.0
 """Longest wait for the other process; after it the engine compiles everything itself."""
 
@@ -53,7 +55,7 @@ class Beside:
 @contextmanager
 def compiling_beside() -> Iterator[Beside]:
     """Let another process compile while the body runs, at the first use in this process."""
-    beside = Beside(_start())
+    beside = Beside(start())
     try:
         yield beside
     finally:
@@ -61,8 +63,11 @@ def compiling_beside() -> Iterator[Beside]:
 
 
 @cache
-def _start() -> subprocess.Popen[bytes] | None:
-    """Start the process once, if there is a free core, code to compile, and a cache folder."""
+def start() -> subprocess.Popen[bytes] | None:
+    """Start the process once, if there is a free core, code to compile, and a cache folder.
+
+    The next `compiling_beside` waits for it.
+    """
     if not _is_of_use():
         return None
     # The pipe closes when this process ends, however that happens.
@@ -104,8 +109,9 @@ def _tiny_host() -> CPUExecutor:
 
 def main() -> None:
     threading.Thread(target=_end_with_starter, daemon=True).start()
-    for function, kinds in what_to_compile():
-        function.compile(kinds)
+    with private_cache.one_at_a_time(_LOCK):  # a later process finds what an earlier one stored
+        for function, kinds in what_to_compile():
+            function.compile(kinds)
 
 
 def _end_with_starter() -> None:

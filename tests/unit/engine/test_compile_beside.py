@@ -27,9 +27,9 @@ def started(monkeypatch):
 
     monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
     monkeypatch.setattr(compile_beside, "usable_cores", lambda: 2)
-    compile_beside._start.cache_clear()
+    compile_beside.start.cache_clear()
     yield commands
-    compile_beside._start.cache_clear()
+    compile_beside.start.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["two components", "grid"])
@@ -98,7 +98,7 @@ def test_it_ends_with_the_process_that_started_it():
         "from hetero_bfs.support import processes\n"
         "compile_beside._is_of_use = lambda: True\n"
         f"processes.module_command = lambda name: [sys.executable, '-c', {endless!r}]\n"
-        "print(compile_beside._start().pid, flush=True)\n"
+        "print(compile_beside.start().pid, flush=True)\n"
         "os._exit(0)\n"
     )
     done = subprocess.run([sys.executable, "-c", starter], capture_output=True, check=True)
