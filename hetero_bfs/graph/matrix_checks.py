@@ -109,14 +109,13 @@ _MOST_OFFSET = 2**30
 """Below this, SciPy's int32 sum of a diagonal's offset and a row does not overflow."""
 
 
-def _check_lists(matrix: Any, num_lists: int, dimensions: int = 1) -> None:
+def _check_lists(matrix: Any, num_lists: int) -> None:
     indptr = integer_array(matrix.indptr, "the matrix's indptr")
     indices = integer_array(matrix.indices, "the matrix's indices")
     if indptr.size != num_lists + 1:
         raise GraphError(
             f"the matrix's indptr has {indptr.size} entries; {num_lists} lists need {num_lists + 1}"
         )
-    _check_values(matrix.data, indices.size, dimensions)
     fault = offsets_fault(indptr, indices.size)
     if fault is not None:
         raise GraphError(
@@ -138,6 +137,7 @@ def _check_values(values: Any, num_ids: int, dimensions: int = 1) -> None:
 
 def _check_rows(matrix: Any) -> None:
     _check_lists(matrix, matrix.shape[0])
+    _check_values(matrix.data, len(matrix.indices))
 
 
 def _check_compressed(matrix: Any) -> None:
@@ -154,7 +154,7 @@ def _check_blocks(matrix: Any) -> None:
             f"the matrix has blocks of shape ({height}, {width}); {n} rows and columns must be "
             "multiples of it"
         )
-    _check_lists(matrix, n // height, 3)
+    _check_lists(matrix, n // height)
     check_ids(matrix.indices, n // width)
 
 

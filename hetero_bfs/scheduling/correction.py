@@ -1,7 +1,9 @@
 """Corrections of a model by measured searches.
 
-Corrections by measured times let a wrong model do little harm. Each strategy and each transition
-(start, switch, convert, on each device) has a factor that multiplies its predicted seconds.
+Strategies that look faster than they are soon lose their searches to others. One that no search
+ever ran, since the model predicts too long a time for it, is not found. Each strategy and each
+transition (start, switch, convert, on each device) has a factor that multiplies its predicted
+seconds.
 correction_kernels.py computes the factors from the levels of the last searches and limits them.
 Factors never change within a search, since a device runs all its levels in one launch. The next
 search uses the corrected selector.

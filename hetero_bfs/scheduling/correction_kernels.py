@@ -508,9 +508,8 @@ def new_memory(policy: Policy) -> npt.NDArray[np.float64]:
     """Return the memory of a model that counts as exact, float64 (rows, MEMORY_COLUMNS)."""
     things = _num_things.py_func(policy)
     memory = np.zeros((things + 2 * policy.migrations.shape[1], MEMORY_COLUMNS))
-    memory[:, (RATIO, FACTOR, IN_USE, USED, CONSIDERED)] = 1.0
     memory[:, :WINDOW] = 1.0
-    memory[:, ASSUMED] = 1.0
+    memory[:, (ASSUMED, RATIO, FACTOR, IN_USE, USED, CONSIDERED)] = 1.0
     memory[:things, WAIT] = PATIENCE
     memory[things:, WAIT] = PLACE_PATIENCE
     return memory
@@ -562,7 +561,7 @@ def learn(policy, num_vertices, records, seconds, overhead, memory):
             _remember(row, min(max(measured / expected, 1.0 / BOUND), BOUND), DEAD_BAND)
         else:
             _wait(row)
-        row[RATIO] = _middle(row[:WINDOW]) if row[KNOWN] != 0.0 else 1.0
+        row[RATIO] = _middle(row[:WINDOW])
     outcome = _find_factors(policy, memory, total)
     if outcome == KEEP and _may_try(policy, memory):
         return TRY
