@@ -47,7 +47,7 @@ from hetero_bfs.scheduling.schema import (
 _PACKED_NUMBERS = (
     "RULE",
     "CANDIDATES",
-    "SCHEDULE_SIZE",
+    "STRETCHES",
     "INTERVAL",
     "COST_TO_GO_ROWS",
     "ALPHA",
@@ -88,14 +88,18 @@ def pack_policy(
 ) -> npt.NDArray[np.float32]:
     """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
+    A schedule of rule FIXED becomes stretches of levels by one candidate. Within a stretch small
+    levels take no longer than by other rules.
+
     `place` is the number of the device. A device knows only itself and the host, so the seconds of
     a switch to another device are added to that device's candidates. After the candidates there is
     room for at least MOST_COST_TO_GO_ROWS rows, since policy.cl copies that many.
     """
+    schedule = _stretches(policy.schedule) if policy.rule == FIXED else policy.schedule
     named = {
         "RULE": policy.rule,
         "CANDIDATES": policy.places.size,
-        "SCHEDULE_SIZE": policy.schedule.size,
+        "STRETCHES": len(schedule),
         "INTERVAL": interval,
         "COST_TO_GO_ROWS": policy.cost_to_go.shape[0],
         "ALPHA": policy.alpha,
@@ -112,8 +116,14 @@ def pack_policy(
     weights[:, elsewhere, :NUM_MIGRATION_COLUMNS] += further
     candidates = np.zeros((MOST_CANDIDATES, 2 * NUM_COLUMNS + len(traits)))
     candidates[: policy.places.size] = np.column_stack((*weights, *traits))
-    rest = np.concatenate((policy.schedule, policy.cost_to_go.ravel()))
+    rest = np.concatenate((schedule.ravel(), policy.cost_to_go.ravel()))
     padding = np.zeros(max(MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES) - rest.size, 0))
     migrations = policy.migrations[:, [HOST, place]]
     parts = (numbers, migrations.ravel(), candidates.ravel(), rest, padding)
     return np.concatenate(parts).astype(np.float32)
+
+
+def _stretches(schedule: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the candidate of each stretch and the level after it, (stretches, 2)."""
+    ends = 1 + np.flatnonzero(np.diff(schedule, append=-1))
+    return np.column_stack((schedule[ends - 1], ends))

@@ -13,7 +13,7 @@ typedef float REAL;
 #define CANDIDATE_SIZE (2 * NUM_COLUMNS + 3)
 /* Its weights for small or for large levels, then its traits. */
 #define WEIGHTS(s, size) (CANDIDATE(s) + (size) * NUM_COLUMNS)
-/* The cost-to-go table, or a schedule of any length, follows. */
+/* The cost-to-go table, or a schedule's stretches (device_policy.py), follow. */
 #define POLICY_SIZE CANDIDATE(MOST_CANDIDATES)
 /* Items in local memory. */
 #define COPY_SIZE (POLICY_SIZE + MOST_COST_TO_GO_ROWS * (1 + MOST_CANDIDATES))
@@ -131,15 +131,31 @@ static uint least(__local const REAL *policy, __local const Question *question, 
     return best;
 }
 
+/* An item of a schedule, which may have more than fit into local memory. */
+#define ITEM(item)                                                                               \
+    (POLICY_SIZE + (item) < COPY_SIZE ? policy[POLICY_SIZE + (item)] : schedule[item])
+
+/* The number of the candidate that a schedule has for a level. */
+static uint scheduled(__local const REAL *policy, __global const REAL *schedule, REAL level)
+{
+    uint low = 0, high = (uint)policy[STRETCHES] - 1;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (level >= ITEM(2 * middle + 1))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint)ITEM(2 * low);
+}
+
 /* The number of the candidate for a level, for a search that is on the device. With rule MODEL it
  * only prepares the question, and the return value has no meaning. */
 static uint choose(__local const REAL *policy, __global const REAL *schedule, const REAL *level,
                    __local Question *question)
 {
-    if (policy[RULE] == FIXED) {
-        const uint item = min((uint)level[LEVEL], (uint)policy[SCHEDULE_SIZE] - 1);
-        return (uint)(POLICY_SIZE + item < COPY_SIZE ? policy[POLICY_SIZE + item] : schedule[item]);
-    }
+    if (policy[RULE] == FIXED)
+        return scheduled(policy, schedule, level[LEVEL]);
     if (policy[RULE] == DIRECTION)
         return (uint)policy[POLICY_SIZE + choose_direction(policy[ALPHA], policy[BETA],
                                                            policy[NUM_VERTICES], level)];

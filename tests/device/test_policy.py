@@ -142,6 +142,32 @@ def test_host_and_device_choose_alike(opencl_device, trained, selector, change):
         assert selector != "learned" or within.min() < 1.5 < within.max()
 
 
+@pytest.mark.parametrize("levels", [40, 2000], ids=["short", "more than local memory holds"])
+def test_a_schedule_is_the_same_on_the_device(opencl_device, levels):
+    """Stretches of one level and of many; the last candidate runs all later levels."""
+    rng = np.random.default_rng(levels)
+    names = [str(name) for name in rng.choice(["TG", "BG", "TC"], levels)]
+    half = levels // 2
+    names[half:] = sorted(names[half:])
+    schedule = f"fixed:{','.join(names)}"
+    with engine_on(opencl_device, nasty("Kronecker 10"), selector=schedule) as engine:
+        states = random_states(levels + 50, 10_000, 60_000)
+        states[:, schema.LEVEL] = np.arange(levels + 50)
+        there, _ = on_device(engine, engine.selector.policy, 10_000, 60_000, states)
+        chosen = [engine.selector.candidates[int(number)].name for number in there]
+    assert chosen == names + [names[-1]] * 50
+
+
+def test_a_long_schedule_is_kept_at_small_levels(opencl_device):
+    """Levels that one work-group runs without a choice end with their stretch."""
+    schedule = ["TG"] * 40 + ["BG"] * 2 + ["TG"] * 60 + ["TC"] * 5 + ["TG"]
+    selector = f"fixed:{','.join(schedule)}"
+    with engine_on(opencl_device, path(150), selector=selector) as engine:
+        traces = engine.bfs(0).traces
+    used = [trace.strategy for trace in traces]
+    assert used == (schedule + ["TG"] * 150)[: len(used)]
+
+
 @pytest.mark.parametrize(
     ("edges", "seconds_an_edge", "seconds_a_vertex"),
     [(grid(40, 53), 2e-8, 2e-9), (path(700), 3.5e-7, 2e-9)],

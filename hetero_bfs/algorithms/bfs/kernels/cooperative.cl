@@ -244,7 +244,8 @@ static void leave_share(uint slot, ulong share, ulong before, __global uint *que
 
 /* Advance the state if cooperating groups certainly run the next level too; one work-item calls
  * this. `decide` would have the same result, but takes longer. */
-static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
+static bool go_on(ulong found, ulong fewest, ulong most, __global const REAL *schedule,
+                  __local Shared *mine)
 {
     __local ulong *state = mine->state;
     const ulong edges = EDGES_OF(found), vertices = COUNT_OF(found), level = state[LEVEL] + 1;
@@ -253,7 +254,7 @@ static bool go_on(ulong found, ulong fewest, ulong most, __local Shared *mine)
     const uint rule = (uint)mine->policy[RULE];
     bool alike;
     if (rule == FIXED)
-        alike = level >= (uint)mine->policy[SCHEDULE_SIZE];
+        alike = scheduled(mine->policy, schedule, (REAL)(uint)level) == (uint)state[CHOSEN];
     else if (rule == DIRECTION || rule == SPEEDS)
         alike = (REAL)(uint)edges * mine->policy[ALPHA] <= (REAL)unvisited;
     else
@@ -322,7 +323,7 @@ static void run_cooperative(uint group, uint size, const Graph *graph, const Arr
             found = await_groups(generation, word, link, &most, mine_share);
 #endif
         if (lid == 0)
-            mine->runs = most <= ROOM && go_on(found, fewest, most_edges, mine);
+            mine->runs = most <= ROOM && go_on(found, fewest, most_edges, schedule, mine);
         if (rows && lid == GROUP - 1) { /* not in work-item 0's warp, so that they overlap */
             if (levels) {
                 const Row row = {PACK(mine->saved[FRONTIER_VERTICES], mine->saved[FRONTIER_EDGES]),
