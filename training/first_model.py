@@ -27,7 +27,7 @@ from hetero_bfs.training.collect import Effort, measure_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.train import about_model
 
-GRAPHS = ("kronecker12", "kronecker16", "grid64", "tails12-8x64")
+GRAPHS = ("kronecker12", "kronecker16", "grid64", "roads256", "tails12-8x64")
 """The first one is the smallest: on a slow device it may be the only one."""
 
 BUDGET_SECONDS = 0.3
