@@ -27,7 +27,7 @@ from hetero_bfs.training.collect import Effort, measure_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.train import about_model
 
-GRAPHS = ("kronecker12", "kronecker16", "grid64", "roads256", "tails12-8x64")
+GRAPHS = ("kronecker12", "kronecker16", "grid64", "roads256", "tails16-8x64")
 """The first one is the smallest: on a slow device it may be the only one."""
 
 BUDGET_SECONDS = 0.3
@@ -42,7 +42,7 @@ SLOWEST_SEARCH = 0.1
 alone: measuring it would take a hundred times as long."""
 
 _MOST_SEARCHES = 4 * len(GRAPHS)
-_EFFORT = Effort(levels=6, repeats=1, whole_searches=1)
+_EFFORT = Effort(levels=10, repeats=1, whole_searches=1)
 
 
 def measure_first_model(info: DeviceInfo | None) -> SpeedModel | None:
