@@ -42,7 +42,7 @@ SLOWEST_SEARCH = 0.1
 alone: measuring it would take a hundred times as long."""
 
 _MOST_SEARCHES = 4 * len(GRAPHS)
-_EFFORT = Effort(levels=10, repeats=1, whole_searches=1)
+_EFFORT = Effort(levels=6, repeats=1, whole_searches=1)
 
 _MIGRATION_COLUMNS = "constant", "frontier_vertices"
 """Graphs of these sizes do not tell what each of a graph's vertices adds to a migration. If noise

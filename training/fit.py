@@ -5,9 +5,8 @@ scikit-learn's LinearRegression with `positive=True`, repeated in rounds. Rows a
 every family of graphs has the same weight. The square of an error is divided by the measured
 seconds and by the seconds that the previous round predicted. If it were divided by the measured
 seconds twice, a prediction of 0 would never be more than 100 % wrong. A constant would then be the
-harmonic mean of the measurements, and strategies that scan long lists would look fast. A level also
-weighs less for a strategy that is far from the fastest one there: no choice depends on how far it
-is. The result is plain numbers.
+harmonic mean of the measurements, and strategies that scan long lists would look fast. The result
+is plain numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ TRAINING_FAMILY = "kronecker"
 """The family of the graphs to which `fit_zhang` fits."""
 
 _ROUNDS = 12  # predictions converge to a percent in far fewer rounds
-_CLOSENESS = 2.0  # power of a strategy's speed over the fastest one's, in the weight of a level
 _FARTHEST = 100.0  # ratio of predicted to measured seconds beyond which weights stay constant
 
 
@@ -42,7 +40,6 @@ def fit(
     tuning: Tuning | None = None,
     migration_columns: Sequence[str] = MIGRATION_COLUMNS,
 ) -> SpeedModel:
-    samples = samples.assign(weight=_weights(samples))
     by_measured = {str(key): rows for key, rows in samples.groupby("measured")}
     small = is_small(samples)
     return SpeedModel(
@@ -58,14 +55,6 @@ def fit(
     )
 
 
-def _weights(samples: pd.DataFrame) -> pd.Series[float]:
-    """Return the weights of samples: less than 1 where a strategy is slower than another one."""
-    is_level = samples["measured"].isin(list(STRATEGIES))
-    levels = samples[is_level].groupby(["graph", "root", "level"])["seconds"]
-    close = levels.transform("min") / samples.loc[is_level, "seconds"]
-    return (close**_CLOSENESS).reindex(samples.index, fill_value=1.0)
-
-
 def is_small(samples: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Tell which samples are of SMALL levels (schema.py)."""
     return samples["frontier_edges"].to_numpy() < LEAST_SHARED_EDGES
@@ -79,26 +68,23 @@ def _fit_strategies(levels: pd.DataFrame, samples: pd.DataFrame) -> dict[str, Li
         if rows.empty:
             rows = samples[samples["measured"] == name]
         if not rows.empty:
-            found[name] = fit_linear(rows, strategy.columns, rows["weight"])
+            found[name] = fit_linear(rows, strategy.columns)
     return found
 
 
-def fit_linear(
-    rows: pd.DataFrame, columns: Sequence[str], weights: pd.Series[float] | float = 1.0
-) -> Linear:
+def fit_linear(rows: pd.DataFrame, columns: Sequence[str]) -> Linear:
     design = np.column_stack(
         [np.ones(len(rows)) if c == "constant" else rows[c].to_numpy(np.float64) for c in columns]
     )
     seconds = rows["seconds"].to_numpy(np.float64)
     scale = np.maximum(design.max(axis=0), 1.0)
     design /= scale
-    given = pd.Series(weights, rows.index)
-    alike = given / given.groupby(rows["family"]).transform("sum")
+    alike = 1.0 / rows.groupby("family")["seconds"].transform("size").to_numpy(np.float64)
     model = LinearRegression(positive=True, fit_intercept=False)
     predicted = seconds
     for _ in range(_ROUNDS):
         unit = np.sqrt(seconds * np.clip(predicted, seconds / _FARTHEST, seconds * _FARTHEST))
-        model.fit(design / unit[:, None], seconds / unit, sample_weight=alike.to_numpy())
+        model.fit(design / unit[:, None], seconds / unit, sample_weight=alike)
         predicted = design @ model.coef_
     coefficients = model.coef_ / scale
     return Linear(tuple(columns), tuple(float(f"{value:.6g}") for value in coefficients))
