@@ -45,8 +45,8 @@ _MOST_SEARCHES = 4 * len(GRAPHS)
 _EFFORT = Effort(levels=6, repeats=1, whole_searches=1)
 
 _MIGRATION_COLUMNS = "constant", "frontier_vertices"
-"""Graphs of these sizes do not tell what each of a graph's vertices adds to a migration. If noise
-told a lot, no search of a large graph would migrate, so nothing would correct it."""
+"""Graphs of these sizes do not show what each of a graph's vertices adds to a migration. If noise
+added a lot, no search of a large graph would migrate, so nothing would correct it."""
 
 
 def measure_first_model(info: DeviceInfo | None) -> SpeedModel | None:
