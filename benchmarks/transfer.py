@@ -31,7 +31,7 @@ from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import host_only
 from hetero_bfs.support.messages import progress
 from hetero_bfs.training.first_model import measure_first_model
-from hetero_bfs.training.regret import in_percent, measure_graph, settle, summarise
+from hetero_bfs.training.regret import SLOWEST, in_percent, measure_graph, settle, summarise
 
 AFTER = (8, 24, 100)
 """Numbers of searches after which an engine's selector is judged."""
@@ -105,7 +105,8 @@ def describe(table: pd.DataFrame, info: DeviceInfo, options: argparse.Namespace)
         *provenance(info, f"python -m benchmarks transfer --out ... {' '.join(words)}"),
         "",
         "Regret by family of graphs, of `auto` by each model: uncorrected, and as an engine has "
-        "corrected it after this many searches from other sources.",
+        "corrected it after this many searches from other sources. Schedules that take more than "
+        f"{SLOWEST:g} times the best are not replayed but added up from their levels.",
         "",
         markdown(in_percent(summarise(shown))),
     ]

@@ -88,8 +88,8 @@ def pack_policy(
 ) -> npt.NDArray[np.float32]:
     """Pack a policy for policy.cl: numbers, migrations, candidates, schedule or cost-to-go table.
 
-    A schedule of rule FIXED becomes stretches of levels by one candidate. Within a stretch small
-    levels take no longer than by other rules.
+    A schedule of rule FIXED becomes stretches of levels by one candidate. A device need not choose
+    anew within a stretch.
 
     `place` is the number of the device. A device knows only itself and the host, so the seconds of
     a switch to another device are added to that device's candidates. After the candidates there is

@@ -37,7 +37,7 @@ _COOPERATIVE_RESERVE = 4  # a quarter of a work-group's room is for the last lis
 _ONE_KERNEL = ("step",)
 _FIRST_LAUNCH = np.uint32(1), np.uint32(0)  # whether it is the first, and its number
 _OWN_WORK_PER_ITEM, _MOST_OWN_WORK = 16, 1 << 17  # edges; of a GPU, of a CPU device
-_POLICY_ITEMS = 1024  # room for a schedule of hundreds of levels
+_POLICY_ITEMS = 1024  # room for a schedule of hundreds of stretches
 _COUNTED_BITS = 62  # for vertices and edges in the packed counter of one launch
 _FIRST_STEPS, _FEWEST_STEPS, _MOST_STEPS = 16, 4, 64  # queued at once
 
