@@ -81,7 +81,7 @@ def test_every_shape(plain_device, name, directed, case):
     confirm(nasty(name, directed), drawn, plain_device, order, way, draw.choice(DIRECTIONS))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(edge_lists(), st.data())
 def test_any_graph(plain_device, edges, data):
     source = data.draw(st.integers(0, edges.num_vertices - 1))
