@@ -20,6 +20,7 @@ from hetero_bfs.cli.output import (
     print_gaps,
     print_notes,
     read_graph,
+    refuse_names,
     run_together,
     save_values,
     text_stream,
@@ -90,6 +91,8 @@ def _ask_early(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
     """Check arguments before a file is read; vertices only if the graph's header tells how many."""
     count = None
     if _vertices(arguments) and not may_have_names(options):
+        for given in (arguments[name] for name in _vertices(arguments)):
+            refuse_names(given if isinstance(given, list) else [given])
         count = vertices_by_header(options.graph)
     known = {name: value for name, value in arguments.items() if not isinstance(value, Path)}
     if count is None:

@@ -151,7 +151,7 @@ def add_device_arguments(command: argparse.ArgumentParser) -> None:
         help="OpenCL device by index or part of its name; several with commas, or all; auto for "
         "the usual one, cpu for none",
     )
-    add("--threads", type=positive, metavar="N", help="CPU threads (default all cores)")
+    add("--threads", type=integer, metavar="N", help="CPU threads (default all cores)")
 
 
 def _integer(text: str, low: int, high: int, what: str) -> int:
@@ -196,20 +196,19 @@ def seed(text: str) -> int:
     return _integer(text, 0, 2**64 - 1, "a seed")
 
 
+MAX_VERTEX = 2**32 - 3
+
+
 class VertexName(str):
     """A name that is not a vertex id of the package."""
 
 
 def vertex(text: str) -> int | VertexName:
-    """Parse a vertex id, or else take a name; whether the graph has names shows later."""
+    """Parse a vertex id, or else take a name; whether the graph has either shows later."""
     try:
-        return vertex_id(text)
-    except argparse.ArgumentTypeError:
+        return int(text)
+    except ValueError:
         return VertexName(text)
-
-
-def vertex_id(text: str) -> int:
-    return _integer(text, 0, 2**32 - 3, "a vertex id")
 
 
 class Argument(NamedTuple):

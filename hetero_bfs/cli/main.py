@@ -14,7 +14,7 @@ from pathlib import Path
 from hetero_bfs import __version__
 from hetero_bfs.algorithms import table
 from hetero_bfs.cli import commands, output, terminal
-from hetero_bfs.cli.argument_groups import Argument, VertexName, option_of
+from hetero_bfs.cli.argument_groups import MAX_VERTEX, Argument, VertexName, option_of
 from hetero_bfs.cli.arguments import make_parser, option_names
 from hetero_bfs.cli.graph_arguments import FAMILIES
 from hetero_bfs.cli.output import open_files
@@ -238,13 +238,16 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
         *(getattr(options, name, None) for name in ("target", "root")),
         *(argument.value for argument in getattr(options, "vertex", ())),
     ]
-    names = [name for name in given if isinstance(name, VertexName)]
-    if names and not options.renumber:
+    names = [one for one in given if isinstance(one, VertexName)]
+    numbers = [one for one in given if type(one) is int and not 0 <= one <= MAX_VERTEX]
+    if (names or numbers) and not options.renumber:
         suffix = (options.format or options.graph.suffix).lower()
         row = BY_SUFFIX.get(f".{suffix.lstrip('.')}")
         if row is None or row.named is None:
             parser.error(
                 f"{str(names[0])!r} is not a vertex id; vertices with names need --renumber"
+                if names
+                else f"no graph has vertex {numbers[0]}; ids are 0 to {MAX_VERTEX}"
             )
 
 

@@ -200,12 +200,18 @@ def numbered(graph: EdgeList | CSRGraph, given: Iterable[Any]) -> list[int]:
     vertices = list(given)
     if graph.names is not None:
         return numbers_of(graph.names, vertices)
+    refuse_names(vertices)
+    return [check_vertex(vertex, graph.num_vertices) for vertex in vertices]
+
+
+def refuse_names(vertices: Iterable[Any]) -> None:
+    """Raise `GraphFileError` for a name of a vertex: the graph has none."""
     for vertex in vertices:
         if isinstance(vertex, VertexName):
             raise GraphFileError(
-                f"{vertex!r} is not a vertex id; the graph has no names: give --renumber"
+                f"{str(vertex)!r} is not a vertex id, and the graph has no names; give an id, or "
+                "--renumber if the file has names"
             )
-    return [check_vertex(vertex, graph.num_vertices) for vertex in vertices]
 
 
 def may_have_names(options: Namespace) -> bool:

@@ -213,7 +213,7 @@ def configs_of(graph: str, engine: Engine, notes: list[str]) -> list[Configurati
             add_note(notes, f"{name} is left out: {error}")
             continue
         made = engine.selector
-        if name == "auto":
+        if name == "auto" and made.name != name:
             text = f"auto, the default selector, is {made.name} on"
             if not any(note.startswith(text) for note in notes):
                 notes.append(f"{text} {graph} and graphs like it")

@@ -121,5 +121,6 @@ def _with_lines(
             left = (now - began) / done * sum(costs[number:]) if done else math.inf
             left = min(left, math.inf if end is None else max(end - now, 0.0))
             rest = f", about {left:.0f} s left" if left < math.inf else ""
+            rest += " of this step" if rest and end is not None else ""
             announce(f"{description}: {number}{of} done{rest}")
         yield item

@@ -94,7 +94,7 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     devices = list_devices()
     if not devices:
         raise DeviceError(NO_RUNTIME)
-    listing = "; ".join(f"{d.index}: {d.name} ({d.platform})" for d in devices)
+    listing = "; ".join(f"device {d.index}, {d.name} ({d.platform})" for d in devices)
     if wanted is None:
         usable = [d for d in devices if d.problem is None]
         if not usable:
@@ -105,7 +105,10 @@ def choose_device(wanted: str | None = None) -> DeviceInfo:
     else:
         matches = [d for d in devices if wanted.lower() in f"{d.name} {d.platform}".lower()]
     if not matches:
-        raise DeviceError(f"no OpenCL device matches {setting('device', wanted)}; found {listing}")
+        raise DeviceError(
+            f"no OpenCL device matches {setting('device', wanted)}; give an index or a part of a "
+            f"name, found {listing}"
+        )
     chosen = next((d for d in matches if d.problem is None), matches[0])
     if chosen.problem is not None:
         raise DeviceError(f"device {chosen.name} cannot be used: {chosen.problem}")

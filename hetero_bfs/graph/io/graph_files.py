@@ -71,7 +71,10 @@ class GraphFile:
             self.suffix = ".txt"  # KONECT's
         row = BY_SUFFIX.get(self.suffix)
         if row is None or (self.compression and not row.is_text):
-            raise unknown_suffix(self, self.suffix + self.compression, suffixes())
+            remedy = (
+                f"rename or convert the file, or name its format by {setting('format', '.txt')}"
+            )
+            raise unknown_suffix(self, self.suffix + self.compression, suffixes(), remedy)
         self.format = row
 
     def __str__(self) -> str:
@@ -121,13 +124,12 @@ class GraphFile:
         return open(os.dup(self._copy.fileno()), "rb")
 
 
-def unknown_suffix(path: Any, suffix: str, known: list[str]) -> GraphFileError:
+def unknown_suffix(path: Any, suffix: str, known: list[str], remedy: str) -> GraphFileError:
     text = ", ".join(s for s in known if BY_SUFFIX[s].is_text)
     other = ", ".join(s for s in known if not BY_SUFFIX[s].is_text)
     return GraphFileError(
         f"{path}: unknown ending {suffix!r}; known are {text}, all of them also with "
-        f"{', '.join(COMPRESSIONS)}, and {other}: rename or convert the file, or name its format "
-        f"by {setting('format', '.txt')}"
+        f"{', '.join(COMPRESSIONS)}, and {other}: {remedy}"
     )
 
 

@@ -372,8 +372,8 @@ def _checked_graph(
     at = {section.name: section for section in header.sections if section.name in _NAMES}
     if weighted and "weights" not in at:
         raise GraphFileError(
-            f"{file}: header: byte 48: the file has no section weights; write it again with "
-            f"some, or read it without weights"
+            f"{file}: header: byte 48: the file has no section weights; give a file with weights, "
+            "or read this one without"
         )
     arrays = {name: part.array(content) for name, part in at.items()}
     places = {name: Place(at[name].start, array.itemsize) for name, array in arrays.items()}

@@ -43,7 +43,8 @@ def check_output(path: Path, weighted: bool, directed: bool, layers: bool = Fals
     suffix, compression = _suffixes(path)
     row = BY_SUFFIX.get(suffix)
     if row is None or row.writer is None or (compression and not row.is_text):
-        raise unknown_suffix(path, suffix + compression, suffixes(writable=True))
+        known = suffixes(writable=True)
+        raise unknown_suffix(path, suffix + compression, known, "give the file one of these")
     if layers and suffix != ".hbg":
         raise GraphFileError(f"{path}: {suffix} holds no layers; only .hbg does")
     if weighted and row.weights == "none":

@@ -69,7 +69,6 @@ def test_nothing_is_wrong_usage(capsys):
         ["graph500", "--max-alloc", "0"],
         ["graph500", "--max-alloc", "1.5G"],
         ["graph500", "--devices", "all"],
-        ["graph500", "--threads", "0"],
         ["graph500", "--decision-interval", "0"],
         ["graph500", "--regenerate", "--graph", "g.txt"],
         ["graph500", "--scale", "8", "--graph", "g.txt"],
@@ -248,6 +247,29 @@ def test_errors_name_options_here_and_arguments_in_python(graph, capsys):
 @pytest.mark.skipif(not list_devices(), reason=NO_RUNTIME)
 def test_devices_that_are_not_there_by_option_and_argument(graph, capsys):
     assert run("bfs", graph, "--source", 0, "--device", "voodoo") == 1
-    assert "no OpenCL device matches --device voodoo; found" in one_line(capsys)
-    with pytest.raises(hb.DeviceError, match="matches device='voodoo'; found"):
+    assert (
+        "no OpenCL device matches --device voodoo; give an index or a part of a name, found"
+        in one_line(capsys)
+    )
+    with pytest.raises(hb.DeviceError, match="matches device='voodoo'; give"):
         hb.Engine(hb.load(graph), device="voodoo")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("-1", "vertex -1 is not in the graph; its ids are 0 to "),
+        (10**12, f"vertex {10**12} is not in the graph; its ids are 0 to "),
+        ("x", "'x' is not a vertex id, and the graph has no names; give an id, or --renumber"),
+    ],
+)
+def test_vertices_that_a_file_without_names_lacks(graph, tmp_path, capsys, source, why):
+    assert run("convert", graph, tmp_path / "g.hbg") == 0
+    capsys.readouterr()
+    assert run("bfs", tmp_path / "g.hbg", "--source", source) == 1
+    assert why in one_line(capsys)
+
+
+def test_an_unknown_ending_of_an_output(graph, tmp_path, capsys):
+    assert run("convert", graph, tmp_path / "g.xyz", "--format", ".txt") == 1
+    assert one_line(capsys).endswith(".hbg: give the file one of these")

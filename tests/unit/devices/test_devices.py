@@ -53,7 +53,7 @@ def test_no_such_device(monkeypatch, wanted):
     having(monkeypatch, CPU, GPU)
     with pytest.raises(DeviceError) as caught:
         choose_device(wanted)
-    for words in (f"device={wanted!r}", "0: pthread-skylake", "1: NVIDIA H200"):
+    for words in (f"device={wanted!r}", "device 0, pthread-skylake", "device 1, NVIDIA H200"):
         assert words in str(caught.value)
 
 
