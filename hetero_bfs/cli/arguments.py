@@ -311,7 +311,8 @@ def _add_study(commands: Any) -> None:
         "--budget",
         type=positive,
         metavar="SECONDS",
-        help="measure only as many graphs as fit, the small ones first, at least one",
+        help="measure only as many graphs as fit, the small ones first, at least one; not with "
+        "--paper",
     )
     add(
         "--regenerate",
