@@ -59,6 +59,8 @@ def test_all_strategies_and_migrations_are_fitted(place):
     assert model.name == machine_slug(place)
     assert model.lacking(available(place is not None)) == []
     assert model.zhang is None
+    for migration in (*model.switch.values(), *model.convert.values()):
+        assert "num_vertices" not in migration.columns, "small graphs do not show it"
     assert set(model.about["graphs"]) <= {"kronecker6", "grid8"}
     assert model.about["samples"] == sum(model.about["graphs"].values())
     again = read_model(json.dumps(model.to_json()), "a file")
