@@ -204,9 +204,12 @@ class VertexName(str):
 
 
 def vertex(text: str) -> int | VertexName:
-    """Parse a vertex id, or else take a name; whether the graph has either shows later."""
+    """Parse a vertex id, or else take a name; whether the graph has either shows later.
+
+    A name such as 007 is not an id.
+    """
     try:
-        return int(text)
+        return int(text) if str(int(text)) == text else VertexName(text)
     except ValueError:
         return VertexName(text)
 

@@ -243,11 +243,10 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
     if (names or numbers) and not options.renumber:
         suffix = (options.format or options.graph.suffix).lower()
         row = BY_SUFFIX.get(f".{suffix.lstrip('.')}")
-        if row is None or row.named is None:
+        if row is not None and row.named is None:
             parser.error(
-                f"{str(names[0])!r} is not a vertex id; vertices with names need --renumber"
-                if names
-                else f"no graph has vertex {numbers[0]}; ids are 0 to {MAX_VERTEX}"
+                f"{str([*names, *numbers][0])!r} is not a vertex id; ids are 0 to {MAX_VERTEX}, "
+                "others and names need --renumber"
             )
 
 

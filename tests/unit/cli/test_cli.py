@@ -273,3 +273,11 @@ def test_vertices_that_a_file_without_names_lacks(graph, tmp_path, capsys, sourc
 def test_an_unknown_ending_of_an_output(graph, tmp_path, capsys):
     assert run("convert", graph, tmp_path / "g.xyz", "--format", ".txt") == 1
     assert one_line(capsys).endswith(".hbg: give the file one of these")
+
+
+@pytest.mark.parametrize("name", ["007", "-1", "1_000", "0049301234567", "99999999999"])
+def test_names_that_look_like_numbers(tmp_path, capsys, name):
+    path = tmp_path / "names.txt"
+    path.write_text(f"{name} b\nb c\n")
+    assert run("bfs", path, "--renumber", "--source", name) == 0
+    assert "reached 3 of 3 vertices" in capsys.readouterr().out
