@@ -422,11 +422,13 @@ def _learn_places(policy, memory, common, total):
                 expected += memory[thing, EXPECTED]
                 measured += memory[thing, MEASURED]
                 pool += 2.0**thing
-        row[ASSUMED] = common
         if pool != row[POOL]:
             row[POOL], row[KNOWN], row[IDLE] = pool, 0.0, 0.0
-        if row[KNOWN] == 0.0:
-            row[:WINDOW] = common
+            row[:WINDOW] = row[ASSUMED]
+        for k in range(WINDOW):  # ratios that no search measured follow the common factor
+            if row[k] == row[ASSUMED]:
+                row[k] = common
+        row[ASSUMED] = common
         if expected > 0.0 and measured >= PLACE_SHARE * total:
             _remember_place(row, measured / expected)
         else:
