@@ -197,6 +197,7 @@ def seed(text: str) -> int:
 
 
 MAX_VERTEX = 2**32 - 3
+"""The largest vertex id. graph/list_checks.py has the number of vertices, and imports NumPy."""
 
 
 class VertexName(str):
@@ -209,9 +210,10 @@ def vertex(text: str) -> int | VertexName:
     A name such as 007 is not an id.
     """
     try:
-        return int(text) if str(int(text)) == text else VertexName(text)
+        number = int(text)
     except ValueError:
         return VertexName(text)
+    return number if str(number) == text else VertexName(text)
 
 
 class Argument(NamedTuple):

@@ -238,15 +238,18 @@ def _check_vertices(parser: argparse.ArgumentParser, options: argparse.Namespace
         *(getattr(options, name, None) for name in ("target", "root")),
         *(argument.value for argument in getattr(options, "vertex", ())),
     ]
-    names = [one for one in given if isinstance(one, VertexName)]
-    numbers = [one for one in given if type(one) is int and not 0 <= one <= MAX_VERTEX]
-    if (names or numbers) and not options.renumber:
+    wrong = [
+        one
+        for one in given
+        if isinstance(one, VertexName) or (one is not None and not 0 <= one <= MAX_VERTEX)
+    ]
+    if wrong and not options.renumber:
         suffix = (options.format or options.graph.suffix).lower()
         row = BY_SUFFIX.get(f".{suffix.lstrip('.')}")
         if row is not None and row.named is None:
             parser.error(
-                f"{str([*names, *numbers][0])!r} is not a vertex id; ids are 0 to {MAX_VERTEX}, "
-                "others and names need --renumber"
+                f"{str(wrong[0])!r} is not a vertex id; ids are 0 to {MAX_VERTEX}, others and "
+                "names need --renumber"
             )
 
 

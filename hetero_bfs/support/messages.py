@@ -112,6 +112,7 @@ def _with_lines(
 ) -> Iterator[T]:
     """Print what is done, and how long the rest takes if it takes as long for its costs."""
     began = printed = time.monotonic()
+    step = "" if end is None else " of this step"
     for number, item in enumerate(items):
         now = time.monotonic()
         if now - printed >= LINE_SECONDS:
@@ -120,7 +121,6 @@ def _with_lines(
             done = sum(costs[:number])
             left = (now - began) / done * sum(costs[number:]) if done else math.inf
             left = min(left, math.inf if end is None else max(end - now, 0.0))
-            rest = f", about {left:.0f} s left" if left < math.inf else ""
-            rest += " of this step" if rest and end is not None else ""
+            rest = f", about {left:.0f} s left{step}" if left < math.inf else ""
             announce(f"{description}: {number}{of} done{rest}")
         yield item

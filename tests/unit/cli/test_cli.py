@@ -12,8 +12,10 @@ from cli_runs import CPU, SMALL, command, one_line, run
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.cli import argument_groups
+from hetero_bfs.cli.argument_groups import MAX_VERTEX
 from hetero_bfs.cli.arguments import make_parser
 from hetero_bfs.devices.opencl.driver import NO_RUNTIME, list_devices
+from hetero_bfs.graph.list_checks import MAX_VERTICES
 
 COMMANDS = list(next(a for a in make_parser("0")._actions if a.dest == "command").choices)
 
@@ -268,6 +270,15 @@ def test_vertices_that_a_file_without_names_lacks(graph, tmp_path, capsys, sourc
     capsys.readouterr()
     assert run("bfs", tmp_path / "g.hbg", "--source", source) == 1
     assert why in one_line(capsys)
+
+
+def test_the_largest_vertex_id_is_that_of_the_largest_graph():
+    assert MAX_VERTEX == MAX_VERTICES - 1
+
+
+def test_a_number_of_threads_names_the_limit_of_this_machine(capsys):
+    assert run("graph500", "--threads", 0) == 1
+    assert "--threads is 0; give an integer from 1 to " in one_line(capsys)
 
 
 def test_an_unknown_ending_of_an_output(graph, tmp_path, capsys):
