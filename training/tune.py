@@ -44,7 +44,7 @@ GPU_PLAN = TuningPlan(
     (22, 24),
     (18, 20),
     (
-        ("registers", (48, 64, 80)),
+        ("registers", (0, 48, 64, 80)),
         ("vertices_per_item", (8, 16)),
         ("edges_per_item", (2, 4)),
         ("group_size", (256, 512)),

@@ -14,6 +14,7 @@ from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.devices.machine import Tuning
 
 LIMIT, GROUP = 32, 64
+WHOLE = LIMIT + LIMIT // 2  # edges after the first one of the longest list that is not left
 TUNING = Tuning(group_size=GROUP, vertices_per_item=4, groups_per_unit=3).step_by_step()
 SCHEDULES = ["fixed:BG", "fixed:BGC", "fixed:TG,BG,BG,TG", "fixed:BG,TC,BG,TG"]
 
@@ -55,10 +56,10 @@ def search(device, edges, order, sources, schedules=SCHEDULES, **options):
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(
     "leaves",
-    [LIMIT, LIMIT + 1, LIMIT + 2, GROUP + LIMIT, 4 * GROUP, 4 * GROUP + LIMIT + 1, 4099],
+    [LIMIT, LIMIT + 1, LIMIT + 2, WHOLE + 1, WHOLE + 2, GROUP + LIMIT, 4 * GROUP, 4 * GROUP + LIMIT + 1, 4099],
 )
 def test_hubs_of_all_sizes(opencl_device, shared_steps, leaves, directed, order):
-    """Also with lists that end at the limit, which counts from the second edge, or at a team's."""
+    """Also with lists that end at a limit, which counts from the second edge, or at a team's."""
     edges = hubs_beside_core(leaves)
     if directed:  # from leaves to hubs, since bottom-up reads incoming edges
         edges = replace(edges, src=edges.dst, dst=edges.src, directed=True)
@@ -67,8 +68,8 @@ def test_hubs_of_all_sizes(opencl_device, shared_steps, leaves, directed, order)
     assert left_some(opencl_device, shared_steps)
 
 
-@pytest.mark.parametrize(("leaves", "leaves_rest"), [(LIMIT + 1, False), (LIMIT + 2, True)])
-def test_only_lists_beyond_the_limit_are_left(opencl_device, shared_steps, leaves, leaves_rest):
+@pytest.mark.parametrize(("leaves", "leaves_rest"), [(WHOLE + 1, False), (WHOLE + 2, True)])
+def test_only_long_rests_are_left(opencl_device, shared_steps, leaves, leaves_rest):
     """The first edge does not count."""
     search(opencl_device, late_hub(leaves), "given", [leaves + 1], ["fixed:BG"])
     assert left_some(opencl_device, shared_steps) if leaves_rest else not shared_steps

@@ -4,11 +4,12 @@
  * A work-group gets whole words of the bitmap, so no other work-group writes to them. A tile has
  * TILE_VERTICES vertices. Consecutive work-items read first neighbours of consecutive vertices,
  * which finds most parents. The remaining vertices are survivors: they are packed, and their lists
- * are read in rounds, each by a work-item up to a limit of edges (`own_edges`). Once
- * most lists of a tile's earlier rounds had no parent within the limit, the limit is FEW. So a tile
- * that the search reaches late, or never, takes little time. If at most one vertex in
- * SPARSE_SHARE is unvisited, the level is sparse: each work-item takes a word and reads the lists
- * of its vertices, except lists longer than the limit.
+ * are read in rounds, each by a work-item up to a limit of edges (`own_edges`). A rest of at most
+ * half the limit is read, too: leaving it would take longer. Once most lists of a tile's earlier
+ * rounds had no parent within the limit, the limit is FEW. So a tile that the search reaches late,
+ * or never, takes little time. If at most one vertex in SPARSE_SHARE is unvisited, the level is
+ * sparse: each work-item takes a word and reads the lists of its vertices, except lists longer than
+ * the limit.
  *
  * The rests of long lists wait until the end of the tile. If they are little work, the whole
  * work-group reads one after the other. Otherwise it leaves them: it adds them to a common queue,
@@ -202,7 +203,7 @@ static void pull_survivors(const Step *step, const Graph *graph, uint tile, bool
         if (i != NO_VERTEX) {
             find_list(i, tile, sparse, graph, mine, &begin, &end);
             begin++;
-            const OFFSET stop = end - begin > limit ? begin + limit : end;
+            const OFFSET stop = end - begin > limit + limit / 2 ? begin + limit : end;
             const uint match = pull_list(graph, begin, stop, visited, cached, mine->cache);
             if (match != NO_VERTEX)
                 found(i, tile, match, step->parent, mine);
