@@ -71,14 +71,23 @@ def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
 
 
 def tune(info: DeviceInfo, plan: TuningPlan, start: Tuning) -> Iterator[Tuning]:
-    """Yield the best tuning so far, after each step."""
-    large, small = replace(start, small=None), start.small
+    """Yield the best tuning so far, after each step.
+
+    Small graphs keep the tuning that this started from until their own steps: what suits large
+    graphs has made them slower.
+    """
+    large = replace(start, small=None)
+    small = start.small or large if plan.small_scales else None
     for best in _descend(info, plan.scales, large, plan):
         large = best
-        yield replace(large, small=small)
-    if plan.small_scales:
-        for best in _descend(info, plan.small_scales, small or large, plan):
-            yield large if best == large else replace(large, small=best)
+        yield _joined(large, small)
+    if small is not None:
+        for best in _descend(info, plan.small_scales, small, plan):
+            yield _joined(large, best)
+
+
+def _joined(large: Tuning, small: Tuning | None) -> Tuning:
+    return large if small in (None, large) else replace(large, small=small)
 
 
 def _descend(

@@ -56,7 +56,17 @@ def search(device, edges, order, sources, schedules=SCHEDULES, **options):
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize(
     "leaves",
-    [LIMIT, LIMIT + 1, LIMIT + 2, WHOLE + 1, WHOLE + 2, GROUP + LIMIT, 4 * GROUP, 4 * GROUP + LIMIT + 1, 4099],
+    [
+        LIMIT,
+        LIMIT + 1,
+        LIMIT + 2,
+        WHOLE + 1,
+        WHOLE + 2,
+        GROUP + LIMIT,
+        4 * GROUP,
+        4 * GROUP + LIMIT + 1,
+        4099,
+    ],
 )
 def test_hubs_of_all_sizes(opencl_device, shared_steps, leaves, directed, order):
     """Also with lists that end at a limit, which counts from the second edge, or at a team's."""

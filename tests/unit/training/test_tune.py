@@ -75,6 +75,8 @@ def test_a_descent_that_ends_early_keeps_the_tuning_it_began_with(made_up):
     made_up(lambda scale, t: 1.0 if t.registers == 64 else 2.0)
     found = list(tune(GPU, PLAN, start))[2]  # both values of registers were tried on large graphs
     assert (found.registers, found.small) == (64, start.small)
+    found = list(tune(GPU, PLAN, START))[2]
+    assert (found.registers, found.small) == (64, START)
 
 
 def test_a_tuning_is_borrowed_from_a_device_of_the_same_maker_and_type():
