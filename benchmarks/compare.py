@@ -46,13 +46,13 @@ from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.files import check_writable, replacing
 
-_GENERATED = ("kronecker18", "kronecker20", "kronecker22", "grid2048")
+_GENERATED = ("kronecker18", "kronecker20", "kronecker22", "uniform18", "grid2048")
 _BUILT = ("kronecker18", "kronecker20")
 _ALGORITHMS = ("sssp", "pagerank", "components", "colour", "many", "levels", "walks")
 _FOR_ALGORITHMS = ("kronecker18", "grid512")
 _FOR_ALGORITHMS_ON_GPU = ("kronecker20", "kronecker22", "grid2048")
 _ON_DEVICE = ("kronecker18",)
-_ON_GPU = ("kronecker18", "kronecker20", "kronecker22", "kronecker24", "grid2048")
+_ON_GPU = ("kronecker18", "kronecker20", "kronecker22", "kronecker24", "uniform18", "grid2048")
 _DATA = Path(__file__).parents[1] / "tests" / "data"
 _FILES = ("moscow-roads", "email-Enron")
 _PAUSE_SECONDS = 0.02  # the other side's threads fall asleep in this time

@@ -167,13 +167,15 @@ class Worker:
 
 
 def edges_of(hb: Any, name: str, in_memory: bool, weighted: bool = False) -> Any:
-    match = re.fullmatch(r"(kronecker|grid)(\d+)", name)
+    match = re.fullmatch(r"(kronecker|uniform|grid)(\d+)", name)
     if match is None:
         graph = hb.load(name)
         return with_random_weights(hb, *ends_of(graph), graph.num_vertices) if weighted else graph
     size = int(match[2])
     if match[1] == "grid":
         return grid(hb, size, weighted)
+    if match[1] == "uniform":
+        return uniform(hb, size)
     if weighted:
         return hb.kronecker(size, weighted=True)
     edges = hb.KroneckerEdges(size)
@@ -192,6 +194,14 @@ def with_random_weights(hb: Any, src: Any, dst: Any, num_vertices: int) -> Any:
 
     weights = np.random.default_rng(2018).random(src.size, np.float32)
     return hb.CSRGraph.from_edges(src, dst, num_vertices, weights=weights)
+
+
+def uniform(hb: Any, scale: int) -> Any:
+    """Return a graph of 2**scale vertices and 16 times that number of random edges."""
+    import numpy as np
+
+    ids = np.random.default_rng(2018).integers(0, 1 << scale, (2, 16 << scale), np.uint32)
+    return hb.CSRGraph.from_edges(ids[0], ids[1], 1 << scale)
 
 
 def grid(hb: Any, side: int, weighted: bool = False) -> Any:
