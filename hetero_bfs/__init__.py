@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hetero_bfs.engine.engine import Engine
     from hetero_bfs.engine.rank_engine import RankEngine
     from hetero_bfs.errors import (
+        AgreedError,
         ArgumentError,
         DeviceError,
         EngineClosedError,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "AgreedError",
     "ArgumentError",
     "BFSResult",
     "CSRGraph",
@@ -129,8 +131,8 @@ __all__ = [
 
 _NAMES_OF = {
     "errors": (
-        "ArgumentError DeviceError EngineClosedError ForkError GraphError GraphFileError "
-        "HeteroBFSError ModelError ProgramError ValidationError"
+        "AgreedError ArgumentError DeviceError EngineClosedError ForkError GraphError "
+        "GraphFileError HeteroBFSError ModelError ProgramError ValidationError"
     ),
     "engine.engine": "Engine",
     "engine.rank_engine": "RankEngine",

@@ -24,6 +24,7 @@ from hetero_bfs.devices.machine import (
     machine_slug,
     read_tuning,
 )
+from hetero_bfs.devices.opencl.verdicts import kept_verdict
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
@@ -39,7 +40,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
-from hetero_bfs.support.messages import announce, number_of
+from hetero_bfs.support.messages import announce, number_of, progress
 from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
@@ -70,6 +71,9 @@ _REGRET_SHARES = {"regret": 0.15, "program_regret": 0.05}
 _REGRET_SOURCES = 2
 _PROGRAM_SCALE = 14
 """Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
+
+_TESTING_SECONDS = 60.0
+"""Most seconds that the kernels of programs and algorithms take to be compiled and tested."""
 
 _LEAST_GRAPHS = 8
 """Costs of programs and algorithms are not fitted to fewer graphs: some have six numbers."""
@@ -128,7 +132,8 @@ def run_training(
     _report(model_path, scores)
     if found:
         model = _add_regret(model, model_path, info, budget)
-        if plan.program_scales and model.programs is not None:
+        has_costs = bool(plan.program_scales) and model.programs is not None
+        if has_costs and _has_time_for_programs(info, budget):
             _add_program_regret(model, model_path, info, budget)
     _finish(growing, samples_path)
     print(f"samples  {samples_path} ({len(samples)} rows)")
@@ -163,8 +168,16 @@ def _train_whole_runs(
     """None if there was no time to measure enough graphs."""
     if budget.seconds_left == 0.0:
         return None, None
+    if not _has_time_for_programs(info, budget):
+        announce(
+            "programs and algorithms are left out: testing their kernels may take a minute; "
+            "`hetero-bfs doctor --retest` does so beforehand"
+        )
+        return None, None
     threads = numba.get_num_threads()
-    _measure_whole_runs(named_graph("kronecker8"), info, threads)  # compiles, tests the driver
+    compiling = "compiling and testing programs and algorithms"
+    for graph in progress([named_graph("kronecker8")], compiling, 1, delay_seconds=0.0):
+        _measure_whole_runs(graph, info, threads)
     graphs, what = graphs_for(info, plan.program_scales), "measuring programs and algorithms"
     measured = [
         _measure_whole_runs(graph, info, threads)
@@ -174,6 +187,11 @@ def _train_whole_runs(
         announce(f"{what}: too few graphs to fit costs")
         return None, None
     return _fit_whole_runs(measured)
+
+
+def _has_time_for_programs(info: DeviceInfo | None, budget: Budget) -> bool:
+    is_tested = info is None or kept_verdict(info, "vertex programs") is not None
+    return is_tested or budget.seconds_left is None or budget.seconds_left > _TESTING_SECONDS
 
 
 def _measure_whole_runs(

@@ -143,14 +143,11 @@ def add_verbose(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help=text)
 
 
-def add_device_arguments(command: argparse.ArgumentParser) -> None:
+def add_device_arguments(command: argparse.ArgumentParser, several: bool = False) -> None:
     add = command.add_argument
-    add(
-        "--device",
-        metavar="DEVICE",
-        help="OpenCL device by index or part of its name; several with commas, or all; auto for "
-        "the usual one, cpu for none",
-    )
+    more = "several with commas, or all; " if several else ""
+    text = f"OpenCL device by index or part of its name; {more}auto for the usual one, cpu for none"
+    add("--device", metavar="DEVICE", help=text)
     add("--threads", type=integer, metavar="N", help="CPU threads (default all cores)")
 
 

@@ -124,7 +124,7 @@ def _add_graph500(commands: Any) -> None:
     add_trace(command, "level or window")
     add_power_log(command)
     add_selector_arguments(command)
-    add_device_arguments(command)
+    add_device_arguments(command, several=True)
     add_memory_arguments(command)
     add_directed(command)
     add_order_argument(command)
@@ -142,7 +142,7 @@ def _add_algorithm(commands: Any, name: str, row: Row[Any, Any]) -> None:
     add_trace(command, row.record)
     if row.selects:
         add_selector_arguments(command)
-    add_device_arguments(command)
+    add_device_arguments(command, several=row.selects)
     add_memory_arguments(command)
     add_directed(command, row.directed)
     add_order_argument(command)

@@ -29,8 +29,8 @@ def add_convert(commands: Any) -> None:
         description=f"Convert a graph file to another format. {help_text()} OUT cannot end in "
         f"{' '.join(sorted({*suffixes()} - {*suffixes(writable=True)}))}.",
     )
-    command.add_argument("input", type=Path, metavar="IN")
-    command.add_argument("output", type=Path, metavar="OUT")
+    command.add_argument("input", type=Path, metavar="IN", help="file to read")
+    command.add_argument("output", type=Path, metavar="OUT", help="file to write")
     add_reading(command)
     add_directed(command)
     command.add_argument("--weighted", action="store_true", help="keep the edges' weights")

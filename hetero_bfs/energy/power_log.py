@@ -110,7 +110,9 @@ class PowerLog:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         try:
-            if self.path.exists() and not self.path.is_file():
+            if not self.path.exists():
+                raise OSError("there is no such file; start the meter's log first")
+            if not self.path.is_file():
                 raise OSError("it is not a regular file")
             text = self.path.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:

@@ -220,9 +220,9 @@ def why_no_device(what: str, num_vertices: int, num_input_edges: int, runs: int)
     if host - device > opening:
         return None
     return (
-        f"no device is looked for: by the model {number_of(runs, 'run')} on the CPU: "
-        f"{1e3 * host:.3g} ms, on a device: {1e3 * device:.3g} ms after {1e3 * opening:.3g} ms to "
-        "find and open it; name a device to use one"
+        f"no device is looked for: the model predicts {1e3 * host:.3g} ms for "
+        f"{number_of(runs, 'run')} on the CPU, and {1e3 * device:.3g} ms on a device after "
+        f"{1e3 * opening:.3g} ms to find and open it; name a device to use one"
     )
 
 

@@ -192,5 +192,6 @@ def check_new_entry(path: Path) -> None:
             pass
     except OSError as error:
         raise HeteroBFSError(
-            f"{path} cannot be written: folder {folder}: {error.strerror or error}"
+            f"{path} cannot be written: no file can be made in {folder} "
+            f"({error.strerror or error}); name another folder"
         ) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -106,21 +107,42 @@ def progress(
 LINE_SECONDS = 10.0
 """Least seconds between two lines of progress without a terminal."""
 
+_TICK_SECONDS = 2.0
+
 
 def _with_lines(
     items: Iterable[T], description: str, costs: Sequence[float], end: float | None
 ) -> Iterator[T]:
-    """Print what is done, and how long the rest takes if it takes as long for its costs."""
+    """Print what is done, and how long the rest takes if it takes as long for its costs.
+
+    A thread prints while an item takes long.
+    """
     began = printed = time.monotonic()
     step = "" if end is None else " of this step"
-    for number, item in enumerate(items):
+    number, has_ended = 0, threading.Event()
+
+    def tell() -> None:
+        nonlocal printed
         now = time.monotonic()
-        if now - printed >= LINE_SECONDS:
-            printed = now
-            of = f" of {len(costs)}" if costs else ""
-            done = sum(costs[:number])
-            left = (now - began) / done * sum(costs[number:]) if done else math.inf
-            left = min(left, math.inf if end is None else max(end - now, 0.0))
-            rest = f", about {left:.0f} s left{step}" if left < math.inf else ""
-            announce(f"{description}: {number}{of} done{rest}")
-        yield item
+        if now - printed < LINE_SECONDS:
+            return
+        printed = now
+        of = f" of {len(costs)}" if costs else ""
+        done = sum(costs[:number])
+        left = (now - began) / done * sum(costs[number:]) if done else math.inf
+        left = min(left, math.inf if end is None else max(end - now, 0.0))
+        rest = f", about {left:.0f} s left{step}" if left < math.inf else ""
+        announce(f"{description}: {number}{of} done{rest}")
+
+    def tick() -> None:
+        while not has_ended.wait(_TICK_SECONDS):
+            tell()
+
+    threading.Thread(target=tick, daemon=True).start()
+    try:
+        for count, item in enumerate(items):
+            number = count
+            tell()
+            yield item
+    finally:
+        has_ended.set()

@@ -38,8 +38,8 @@ def test_components(graph, tmp_path, capsys):
     assert (data["num_components"], data["largest"], data["isolated"]) == (4, 3, 2)
     assert (data["num_vertices"], data["num_input_edges"], data["valid"]) == (7, 4, True)
     assert re.fullmatch(
-        r"cpu: no device is looked for: by the model 1 run on the CPU: [\d.e-]+ ms, on a device: "
-        r"[\d.e-]+ ms after [\d.]+ ms to find and open it; name a device to use one",
+        r"cpu: no device is looked for: the model predicts [\d.e-]+ ms for 1 run on the CPU, and "
+        r"[\d.e-]+ ms on a device after [\d.]+ ms to find and open it; name a device to use one",
         data["place_reason"],
     )
     assert min(data["seconds"], data["restore_seconds"]) > 0

@@ -133,7 +133,7 @@ def test_a_locked_folder_is_told_as_the_system_has_it(tmp_path, monkeypatch):
         raise OSError(13, "Permission denied")
 
     monkeypatch.setattr("hetero_bfs.support.files.os.open", locked)
-    with pytest.raises(HeteroBFSError, match=rf"a\.txt.*folder {tmp_path}: Permission denied"):
+    with pytest.raises(HeteroBFSError, match=rf"a\.txt.*in {tmp_path} \(Permission denied\)"):
         check_writable(tmp_path / "a.txt")
 
 

@@ -274,11 +274,16 @@ def test_a_budget_leaves_out_the_last_graphs(monkeypatch):
 
     monkeypatch.setattr(run, "measure_graph", measure)
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    said = []
+    monkeypatch.setattr(run, "announce", said.append)
     for budget, count in ((120.0, 2), (10.0, 1), (None, 4)):
         measured.clear()
+        said.clear()
         found = run.Study()
         options = StudyOptions(scales=(5, 6, 7, 8), budget_seconds=budget)
         run.measure_machine(found, options, None)
         assert measured == [f"kronecker{scale}" for scale in range(5, 5 + count)]
+        length = f"this takes about {budget or 0:.0f} s: as many of 4 graphs as fit"
+        assert (said[0] == length) == (budget is not None)
         wanted = ", ".join(f"kronecker{scale}" for scale in range(5 + count, 9))
         assert found.notes == ([f"the budget had no time for {wanted}"] if count < 4 else [])

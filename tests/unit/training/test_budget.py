@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 
 import pytest
 
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl.verdicts import Verdict
 from hetero_bfs.support import messages
+from hetero_bfs.training import train
 from hetero_bfs.training.budget import Budget
 from hetero_bfs.training.collect import PAPER_PLAN
+
+UNTESTED = DeviceInfo(
+    0, "GPU", "Vendor", "GPU", 8, 2**30, 2**28, 2**15, False, True, "1", "OpenCL 1.2", None, None
+)
 
 
 class Clock:
@@ -81,3 +90,36 @@ def test_lines_never_say_more_than_the_limit(
     found = re.findall(r"done, about (\d+) s left", capsys.readouterr().err)
     assert found
     assert all(float(left) <= seconds for left in found)
+
+
+def test_a_line_is_printed_while_one_item_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(messages, "enabled", True)
+    monkeypatch.setattr(messages, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(messages, "_TICK_SECONDS", 0.001)
+    printed = ""
+    for _ in messages.progress("a", "measuring", 1):
+        capsys.readouterr()  # the line before the item
+        while "measuring: 0 of 1 done" not in printed:
+            time.sleep(0.001)
+            printed = capsys.readouterr().err
+    before = set(threading.enumerate())
+    list(messages.progress("abc", "measuring", 3))
+    for one in set(threading.enumerate()) - before:
+        one.join(5.0)
+        assert not one.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("tested", "seconds", "has_time"),
+    [(False, 50.0, False), (False, 70.0, True), (False, None, True), (True, 1.0, True)],
+)
+def test_programs_of_an_untested_driver_need_time(
+    monkeypatch: pytest.MonkeyPatch, tested: bool, seconds: float | None, has_time: bool
+) -> None:
+    verdict = Verdict("2026-11-29", 1.0, None) if tested else None
+    monkeypatch.setattr(train, "kept_verdict", lambda *_: verdict)
+    budget = Budget(seconds, programs=1.0)
+    assert train._has_time_for_programs(UNTESTED, budget) is has_time
+    assert train._has_time_for_programs(None, budget)
