@@ -1,15 +1,17 @@
 """Draw the documentation's pictures: `python docs/pictures/draw.py` writes the SVG files here.
 
 `search.svg` is a search of a small graph. `levels.svg` and `migration.svg` show measured searches
-(benchmarks/results). `partition.svg` shows what ranks send. `architecture.svg` shows the layers of
-pyproject.toml's import contract, so it always agrees with the check. A layer without a caption here
-is an error.
+(benchmarks/results). `ratios.svg` has predictions for the machines of stated speeds that
+tests/unit/scheduling/test_plans.py has. `partition.svg` shows what ranks send. `architecture.svg`
+shows the layers of pyproject.toml's import contract, so it always agrees with the check. A layer
+without a caption here is an error.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+import sys
 import textwrap
 import tomllib
 from itertools import groupby
@@ -19,6 +21,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -170,6 +173,41 @@ def draw_migration() -> Figure:
     axes.set_xlim(0, whole)
     axes.set_xlabel("microseconds")
     axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def draw_ratios() -> Figure:
+    """Predicted times on machines whose CPU is 0.1 to 10 times as fast as their GPU."""
+    sys.path += [str(TOP / "tests" / "support"), str(TOP / "tests" / "unit" / "scheduling")]
+    import test_plans as plans
+
+    ratios = np.geomspace(0.1, 10.0, 41)
+    figure, both = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True, layout="constrained")
+    shapes = {"a core": plans.CORE, "two cores, two tails": plans.core_and_tail_levels(20)}
+    for axes, (name, levels) in zip(both, shapes.items(), strict=True):
+        alone: dict[str, list[float]] = {"cpu": [], "device": []}
+        chosen = []
+        for ratio in ratios:
+            made = plans.with_ratio(float(ratio))
+            states = plans.states_of(levels, plans.N, plans.M)
+            costs = plans.costs_of(made, states)
+            chosen.append(costs.schedule_seconds(plans.walk(plans.bound(made, states), states)))
+            for kind, seconds in alone.items():
+                names = {s.name for s in plans.ALL if s.device_kind == kind}
+                seconds.append(plans.best_schedule(costs, names).seconds)
+        cpu, gpu, auto = (1e3 * np.array(each) for each in (*alone.values(), chosen))
+        axes.loglog(ratios, cpu, color=LOOKS["TC"][0], ls="--", label="CPU alone")
+        axes.loglog(ratios, gpu, color=LOOKS["BG"][0], ls=":", label="GPU alone")
+        axes.loglog(ratios, auto, color="black", label="auto")
+        wins = auto < 0.98 * np.minimum(cpu, gpu)
+        axes.fill_between(ratios, auto, np.minimum(cpu, gpu), where=wins, color="#cccccc")
+        axes.set_title(name, fontsize=9)
+        axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+        axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+        _clean(axes)
+    figure.supxlabel("speed of the CPU over that of the GPU", fontsize=10)
+    both[0].set_ylabel("predicted ms")
+    both[0].legend(frameon=False, fontsize=8)
     return figure
 
 
@@ -330,7 +368,7 @@ def main() -> None:
     mpl.rcParams["svg.fonttype"] = "none"  # small files
     drawn = {
         "search": draw_search, "levels": draw_levels, "migration": draw_migration,
-        "partition": draw_partition, "architecture": draw_architecture,
+        "ratios": draw_ratios, "partition": draw_partition, "architecture": draw_architecture,
     }  # fmt: skip
     for name, draw in drawn.items():
         figure = draw()
