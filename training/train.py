@@ -24,7 +24,7 @@ from hetero_bfs.devices.machine import (
     machine_slug,
     read_tuning,
 )
-from hetero_bfs.devices.opencl.verdicts import kept_verdict
+from hetero_bfs.devices.opencl.verdicts import Family, is_off, kept_verdict
 from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.generators.families import StudyGraph, named_graph, study_graphs
@@ -72,8 +72,17 @@ _REGRET_SOURCES = 2
 _PROGRAM_SCALE = 14
 """Scale of the graphs on which the regret of programs is measured: no plan measures costs there."""
 
-_TESTING_SECONDS = 60.0
-"""Most seconds that the kernels of programs and algorithms take to be compiled and tested."""
+_TESTED: tuple[Family, ...] = (
+    "vertex programs",
+    "float32 paths",
+    "components",
+    "colouring",
+    "PageRank",
+)
+"""The kernels of programs and algorithms."""
+
+_TESTING_SECONDS = 90.0
+"""What these kernels take to be compiled and tested on two cores with PoCL."""
 
 _LEAST_GRAPHS = 8
 """Costs of programs and algorithms are not fitted to fewer graphs: some have six numbers."""
@@ -170,7 +179,7 @@ def _train_whole_runs(
         return None, None
     if not _has_time_for_programs(info, budget):
         announce(
-            "programs and algorithms are left out: testing their kernels may take a minute; "
+            "programs and algorithms are left out: testing their kernels may take 90 s; "
             "`hetero-bfs doctor --retest` does so beforehand"
         )
         return None, None
@@ -190,7 +199,7 @@ def _train_whole_runs(
 
 
 def _has_time_for_programs(info: DeviceInfo | None, budget: Budget) -> bool:
-    is_tested = info is None or kept_verdict(info, "vertex programs") is not None
+    is_tested = info is None or is_off() or all(kept_verdict(info, one) for one in _TESTED)
     return is_tested or budget.seconds_left is None or budget.seconds_left > _TESTING_SECONDS
 
 

@@ -77,11 +77,11 @@ def tune(info: DeviceInfo, plan: TuningPlan, start: Tuning) -> Iterator[Tuning]:
     graphs has made them slower.
     """
     large = replace(start, small=None)
-    small = start.small or large if plan.small_scales else None
+    small = start.small or (large if plan.small_scales else None)
     for best in _descend(info, plan.scales, large, plan):
         large = best
         yield _joined(large, small)
-    if small is not None:
+    if small is not None and plan.small_scales:
         for best in _descend(info, plan.small_scales, small, plan):
             yield _joined(large, best)
 

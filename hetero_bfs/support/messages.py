@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -117,7 +117,7 @@ def _with_lines(
 
     A thread prints while an item takes long.
     """
-    began = printed = time.monotonic()
+    began = at = printed = time.monotonic()  # `at`: the start of the item that runs
     step = "" if end is None else " of this step"
     number, has_ended = 0, threading.Event()
 
@@ -129,7 +129,8 @@ def _with_lines(
         printed = now
         of = f" of {len(costs)}" if costs else ""
         done = sum(costs[:number])
-        left = (now - began) / done * sum(costs[number:]) if done else math.inf
+        left = (at - began) / done * sum(costs[number:]) if done else math.inf
+        left = max(left - (now - at), 0.0)
         left = min(left, math.inf if end is None else max(end - now, 0.0))
         rest = f", about {left:.0f} s left{step}" if left < math.inf else ""
         announce(f"{description}: {number}{of} done{rest}")
@@ -138,10 +139,11 @@ def _with_lines(
         while not has_ended.wait(_TICK_SECONDS):
             tell()
 
-    threading.Thread(target=tick, daemon=True).start()
+    with suppress(RuntimeError):  # no thread could be started
+        threading.Thread(target=tick, daemon=True).start()
     try:
         for count, item in enumerate(items):
-            number = count
+            number, at = count, time.monotonic()
             tell()
             yield item
     finally:

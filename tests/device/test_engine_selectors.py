@@ -10,7 +10,6 @@ from graphs import (
 )
 from oracle import check_search, engine_on
 
-from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.errors import ModelError
 from hetero_bfs.scheduling.strategies import MODEL_SELECTORS, STRATEGIES, available
 
@@ -104,23 +103,3 @@ def test_beamers_rule_as_the_levels_show_it(place, name):
                 elif f.frontier_vertices < f.num_vertices / 18:
                     direction = "top-down"
                 assert STRATEGIES[trace.strategy].direction == direction
-
-
-@pytest.mark.parametrize("schedule", ["fixed:TC", "fixed:BC,TC,BC", "fixed:TC,TG,TC,BG"])
-def test_a_later_search_starts_at_once_where_the_first_one_did(
-    opencl_device, schedule, monkeypatch
-):
-    """The start on the host is part of the first level's seconds of transfer."""
-    begun = []
-    begin = CPUExecutor.begin
-    monkeypatch.setattr(
-        CPUExecutor, "begin", lambda *given: begun.append(given[2].chosen) or begin(*given)
-    )
-    edges = nasty("Kronecker 12")
-    with engine_on(opencl_device, edges, selector=schedule) as engine:
-        source = sources_of(edges)[0]
-        for _ in range(3):
-            result = check_search(engine, edges, source)
-            assert result.traces[0].transfer_seconds > 0
-    assert begun[0] >= 0  # a strategy was chosen first
-    assert begun[-1] < 0

@@ -57,7 +57,6 @@ class Search:
         self._tiny: npt.NDArray[np.uint8] | None = None
         self._used: set[int] = set()  # places
         self._complete_at: int = schema.HOST
-        self._started_early_seconds = 0.0  # of a start on the host before the first choice
         self._ended_at: float | None = None  # clock at the end, if read before bookkeeping
 
     @property
@@ -121,7 +120,6 @@ class Search:
         finally:
             self._end_mask()
         self._records = platform.take_records(frontier.row)
-        self._records[:1, schema.TRANSFER_SECONDS] += self._started_early_seconds
         if frontier.merged > 0:
             self._tiny = platform.host.tiny_levels(frontier.level)
 
@@ -134,11 +132,7 @@ class Search:
             return
         chosen = int(known[schema.STRATEGY])
         place = selector.candidates[chosen].place
-        if place == schema.HOST:
-            before = time.perf_counter()
-            self._enter(schema.HOST, frontier)
-            self._started_early_seconds = time.perf_counter() - before
-        else:
+        if place != schema.HOST:
             assert self.source is not None
             platform.device_at(place).start_early(
                 selector.policy, self.decision_interval, self.source, chosen, frontier, limit
@@ -301,7 +295,6 @@ class Search:
         if len(self._used) == 1:
             if self._complete_at == schema.HOST:
                 host.invalidate_stale_parents(frontier)
-                self._ended_at = time.perf_counter()
             elif platform.device_at(self._complete_at).unified:
                 host.note_foreign_parents()  # the device wrote to the host's array
         elif len(platform.devices) == 1 and not platform.devices[0].unified:

@@ -53,7 +53,7 @@ def read_npz(file: GraphFile, wanted: Wanted) -> EdgeList:
             matrix = load_npz(handle)
         except errors_of_archives() as error:
             reason = " ".join(str(error).split())[:200]
-            if "pickle" in reason:  # NumPy's advice for files that are no archives
+            if "pickled data" in reason:  # NumPy's advice for files that are no archives
                 reason = "not an archive of arrays"
             raise GraphFileError(
                 f"{file}: is not a sparse matrix of SciPy ({reason}); write one by "

@@ -101,11 +101,15 @@ def test_a_line_is_printed_while_one_item_takes_long(
     printed = ""
     for _ in messages.progress("a", "measuring", 1):
         capsys.readouterr()  # the line before the item
-        while "measuring: 0 of 1 done" not in printed:
+        end = time.monotonic() + 30.0
+        while "measuring: 0 of 1 done" not in printed and time.monotonic() < end:
             time.sleep(0.001)
             printed = capsys.readouterr().err
+    assert "measuring: 0 of 1 done" in printed
     before = set(threading.enumerate())
     list(messages.progress("abc", "measuring", 3))
+    for _ in messages.progress("abc", "measuring", 3):
+        break
     for one in set(threading.enumerate()) - before:
         one.join(5.0)
         assert not one.is_alive()
@@ -113,13 +117,14 @@ def test_a_line_is_printed_while_one_item_takes_long(
 
 @pytest.mark.parametrize(
     ("tested", "seconds", "has_time"),
-    [(False, 50.0, False), (False, 70.0, True), (False, None, True), (True, 1.0, True)],
+    [(False, 80.0, False), (False, 100.0, True), (False, None, True), (True, 1.0, True)],
 )
 def test_programs_of_an_untested_driver_need_time(
     monkeypatch: pytest.MonkeyPatch, tested: bool, seconds: float | None, has_time: bool
 ) -> None:
     verdict = Verdict("2026-11-29", 1.0, None) if tested else None
     monkeypatch.setattr(train, "kept_verdict", lambda *_: verdict)
+    monkeypatch.setattr(train, "is_off", lambda: False)
     budget = Budget(seconds, programs=1.0)
     assert train._has_time_for_programs(UNTESTED, budget) is has_time
     assert train._has_time_for_programs(None, budget)
