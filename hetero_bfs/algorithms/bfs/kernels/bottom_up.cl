@@ -42,7 +42,7 @@ typedef struct {
     uint cache[CACHED_WORDS];
 } BottomUp;
 
-/* The most edges of a list that a work-item reads by itself at a bottom-up level. Of the edges of
+/* The edges of a long list that a work-item reads by itself at a bottom-up level. Of the edges of
  * unvisited vertices, about one in unvisited / frontier leads to the frontier. A list that has none
  * among four times as many edges probably has none at all. If fewer than one edge in SHORT_LIST
  * leads there, a work-item reads SHORT_LIST edges, and the work-groups share the rest. */
@@ -431,7 +431,7 @@ static void pull_left_lists(const Step *step, const Graph *graph, ulong left)
 
 /* Look for a visited neighbour of each unvisited vertex; there are `unvisited` of them. This reads
  * the bitmap as the level found it and writes the `words` of the other bitmap for the next level.
- * `limit` is the most edges of a list that a work-item reads. */
+ * `limit` is the number of edges of a long list that a work-item reads. */
 static void bottom_up(const Step *step, const Graph *graph, uint words, ulong unvisited, uint limit,
                       uint cached, __local BottomUp *mine)
 {
