@@ -12,11 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TypeVar
 
-from hetero_bfs.support.messages import announce, progress
+from hetero_bfs.support.messages import announce, number_of, progress
 
 T = TypeVar("T")
 
 _LONG_SECONDS = 120.0  # are shown as minutes
+
+
+def announce_limit(seconds: float, num_graphs: int) -> None:
+    graphs = number_of(num_graphs, "graph")
+    announce(f"this takes about {seconds:.0f} s: as many of {graphs} as fit")
 
 
 class Budget:

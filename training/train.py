@@ -41,7 +41,7 @@ from hetero_bfs.scheduling.speed_model import CostTable, RunTable, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, host_only
 from hetero_bfs.support.files import check_new_entry, replacing
 from hetero_bfs.support.messages import announce, number_of, progress
-from hetero_bfs.training.budget import Budget
+from hetero_bfs.training.budget import Budget, announce_limit
 from hetero_bfs.training.collect import (
     PAPER_PLAN,
     QUICK_PLAN,
@@ -150,11 +150,12 @@ def run_training(
 
 
 def _announce_length(budget_seconds: float | None, plan: Plan, done: int) -> None:
-    graphs = number_of(len(plan.graphs()) - done, "graph")
-    if budget_seconds is None:
-        announce(f"measuring {graphs}, then the regret on others; --budget SECONDS ends it earlier")
-    else:
-        announce(f"this takes about {budget_seconds:.0f} s: as many of {graphs} as fit")
+    num_graphs = len(plan.graphs()) - done
+    if budget_seconds is not None:
+        announce_limit(budget_seconds, num_graphs)
+        return
+    graphs = number_of(num_graphs, "graph")
+    announce(f"measuring {graphs}, then the regret on others; --budget SECONDS ends it earlier")
 
 
 def _with_costs_of(known: SpeedModel | None, model: SpeedModel) -> SpeedModel:
@@ -179,13 +180,14 @@ def _train_whole_runs(
         return None, None
     if not _has_time_for_programs(info, budget):
         announce(
-            "programs and algorithms are left out: testing their kernels may take 90 s; "
-            "`hetero-bfs doctor --retest` does so beforehand"
+            "programs and algorithms are left out: testing their kernels may take "
+            f"{_TESTING_SECONDS:.0f} s; `hetero-bfs doctor --retest` does so beforehand"
         )
         return None, None
     threads = numba.get_num_threads()
     compiling = "compiling and testing programs and algorithms"
-    for graph in progress([named_graph("kronecker8")], compiling, 1, delay_seconds=0.0):
+    one = [named_graph("kronecker8")]
+    for graph in progress(one, compiling, 1, delay_seconds=0.0):  # prints lines meanwhile
         _measure_whole_runs(graph, info, threads)
     graphs, what = graphs_for(info, plan.program_scales), "measuring programs and algorithms"
     measured = [

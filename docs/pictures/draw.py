@@ -2,7 +2,7 @@
 
 `search.svg` is a search of a small graph. `levels.svg` and `migration.svg` show measured searches
 (benchmarks/results). `ratios.svg` has predictions for the machines of stated speeds that
-tests/unit/scheduling/test_plans.py has. `partition.svg` shows what ranks send. `architecture.svg`
+tests/support/selector_levels.py has. `partition.svg` shows what ranks send. `architecture.svg`
 shows the layers of pyproject.toml's import contract, so it always agrees with the check. A layer
 without a caption here is an error.
 """
@@ -178,24 +178,22 @@ def draw_migration() -> Figure:
 
 def draw_ratios() -> Figure:
     """Predicted times on machines whose CPU is 0.1 to 10 times as fast as their GPU."""
-    sys.path += [str(TOP / "tests" / "support"), str(TOP / "tests" / "unit" / "scheduling")]
-    import test_plans as plans
+    sys.path.append(str(TOP / "tests" / "support"))
+    import selector_levels as machines
 
     ratios = np.geomspace(0.1, 10.0, 41)
     figure, both = plt.subplots(1, 2, figsize=(WIDTH, 2.6), sharey=True, layout="constrained")
-    shapes = {"a core": plans.CORE, "two cores, two tails": plans.core_and_tail_levels(20)}
+    shapes = {"a core": machines.CORE, "two cores, two tails": machines.core_and_tail_levels(20)}
     for axes, (name, levels) in zip(both, shapes.items(), strict=True):
-        alone: dict[str, list[float]] = {"cpu": [], "device": []}
-        chosen = []
+        states = machines.states_of(levels, machines.N, machines.M)
+        rows = []
         for ratio in ratios:
-            made = plans.with_ratio(float(ratio))
-            states = plans.states_of(levels, plans.N, plans.M)
-            costs = plans.costs_of(made, states)
-            chosen.append(costs.schedule_seconds(plans.walk(plans.bound(made, states), states)))
-            for kind, seconds in alone.items():
-                names = {s.name for s in plans.ALL if s.device_kind == kind}
-                seconds.append(plans.best_schedule(costs, names).seconds)
-        cpu, gpu, auto = (1e3 * np.array(each) for each in (*alone.values(), chosen))
+            made = machines.with_ratio(float(ratio))
+            costs = machines.costs_of(made, states)
+            alone = machines.alone_seconds(costs)
+            chosen = machines.walk(machines.bound(made, states), states)
+            rows.append((alone["cpu"], alone["device"], costs.schedule_seconds(chosen)))
+        cpu, gpu, auto = 1e3 * np.array(rows).T
         axes.loglog(ratios, cpu, color=LOOKS["TC"][0], ls="--", label="CPU alone")
         axes.loglog(ratios, gpu, color=LOOKS["BG"][0], ls=":", label="GPU alone")
         axes.loglog(ratios, auto, color="black", label="auto")

@@ -44,8 +44,8 @@ from hetero_bfs.study.searches import (
     throughput,
 )
 from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
-from hetero_bfs.support.messages import announce, number_of
-from hetero_bfs.training.budget import Budget
+from hetero_bfs.support.messages import announce
+from hetero_bfs.training.budget import Budget, announce_limit
 from hetero_bfs.training.program_regret import regret_of_programs
 from hetero_bfs.training.regret import measure_graph as measure_regret
 
@@ -151,9 +151,8 @@ def measure_machine(study: Study, options: StudyOptions, info: DeviceInfo | None
     budget = Budget(options.budget_seconds, graphs=1.0)
     left = [graph.name for graph in graphs]
     costs = [one.graph.cost for one in graphs]
-    if (seconds := options.budget_seconds) is not None:
-        some = number_of(len(graphs), "graph")
-        announce(f"this takes about {seconds:.0f} s: as many of {some} as fit")
+    if options.budget_seconds is not None:
+        announce_limit(options.budget_seconds, len(graphs))
     for graph in budget.within("graphs", graphs, "measuring graphs", costs=costs):
         left.remove(graph.name)
         announce(f"{graph.name}, graph {graphs.index(graph) + 1} of {len(graphs)}")

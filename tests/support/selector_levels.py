@@ -8,13 +8,13 @@ import numpy as np
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.scheduling import policy, schema
-from hetero_bfs.scheduling.model_selectors import ModelSelector
+from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
 from hetero_bfs.scheduling.schema import LARGE, SMALL
 from hetero_bfs.scheduling.selectors import Choice, Selector
 from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES, available
 from hetero_bfs.scheduling.trace import LevelFeatures
-from hetero_bfs.training.oracle import SearchCosts
+from hetero_bfs.training.oracle import SearchCosts, best_schedule
 
 GPU = DeviceInfo(
     index=0,
@@ -186,3 +186,47 @@ def states_of(levels, num_vertices: int, num_edges: int) -> list[LevelFeatures]:
         )
         before = edges
     return found
+
+
+CORE = ((1, 20), (30, 9_000), (9_000, 700_000), (50_000, 800_000), (5_000, 60_000), (40, 600))
+N, M = 200_000, 4_000_000
+
+
+def core_and_tail_levels(tail: int) -> tuple[tuple[int, int], ...]:
+    """A core, a chain of `tail` levels, a second core and another chain."""
+    chain = [(8, 16)] * tail
+    return (*CORE, *chain, *CORE[1:], *chain)
+
+
+def linear(constant: float, **work: float) -> Linear:
+    return Linear(("constant", *work), (constant, *work.values()))
+
+
+def bound(made: SpeedModel, states: list[LevelFeatures], name="auto") -> ModelSelector:
+    first = states[0]
+    selector = model_selector(name, made, ALL)
+    return selector.on_graph(first.num_vertices, first.num_edges, reference_of(states))
+
+
+def with_ratio(ratio: float) -> SpeedModel:
+    """The CPU does `ratio` times the work of the GPU in a second; its levels begin sooner, since it
+    launches nothing. They share memory, so that a move takes as long as a launch.
+    """
+    per_edge = 1e-9
+    work = {"TC": ("frontier_edges", 1.0), "BC": ("expected_examined", 1.0)}
+    work |= {"TG": ("frontier_edges", ratio), "BG": ("expected_examined", ratio)}
+    work["BGC"] = ("expected_examined", ratio)
+    formulas = {
+        name: linear(2e-7 if name in ("TC", "BC") else 4e-6, **{column: per_edge * times})
+        for name, (column, times) in work.items()
+    }
+    made = model(start_cpu=1e-6, start_device=5e-6, to_cpu=5e-6, to_device=5e-6)
+    return replace(made, learned=formulas)
+
+
+def alone_seconds(costs: SearchCosts) -> dict[str, float]:
+    """Return the seconds of the best schedule on each place alone."""
+    return {
+        kind: best_schedule(costs, {s.name for s in ALL if s.device_kind == kind}).seconds
+        for kind in ("cpu", "device")
+    }

@@ -11,10 +11,25 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from selector_levels import ALL, costs_of, model, reference_of, states_of, walk
+from selector_levels import (
+    ALL,
+    CORE,
+    M,
+    N,
+    alone_seconds,
+    bound,
+    core_and_tail_levels,
+    costs_of,
+    linear,
+    model,
+    reference_of,
+    states_of,
+    walk,
+    with_ratio,
+)
 
 from hetero_bfs.scheduling import model_selectors, schema
-from hetero_bfs.scheduling.model_selectors import ModelSelector, model_selector
+from hetero_bfs.scheduling.model_selectors import model_selector
 from hetero_bfs.scheduling.policy import DIRECTION, LEAST_ALIKE, MODEL, MOST_COST_TO_GO_ROWS
 from hetero_bfs.scheduling.rehearsal import (
     ASKING_SECONDS,
@@ -28,19 +43,6 @@ from hetero_bfs.scheduling.speed_model import Linear, SpeedModel
 from hetero_bfs.scheduling.strategies import STRATEGIES
 from hetero_bfs.scheduling.trace import LevelFeatures
 from hetero_bfs.training.oracle import SearchCosts, best_schedule
-
-CORE = ((1, 20), (30, 9_000), (9_000, 700_000), (50_000, 800_000), (5_000, 60_000), (40, 600))
-N, M = 200_000, 4_000_000
-
-
-def core_and_tail_levels(tail: int) -> tuple[tuple[int, int], ...]:
-    """A core, a chain of `tail` levels, a second core and another chain."""
-    chain = [(8, 16)] * tail
-    return (*CORE, *chain, *CORE[1:], *chain)
-
-
-def linear(constant: float, **work: float) -> Linear:
-    return Linear(("constant", *work), (constant, *work.values()))
 
 
 def machine(switch: float = 20e-6) -> SpeedModel:
@@ -62,12 +64,6 @@ def machine(switch: float = 20e-6) -> SpeedModel:
         learned_small=small,
         switch={kind: linear(switch) for kind in ("cpu", "device")},
     )
-
-
-def bound(made: SpeedModel, states: list[LevelFeatures], name="auto") -> ModelSelector:
-    first = states[0]
-    selector = model_selector(name, made, ALL)
-    return selector.on_graph(first.num_vertices, first.num_edges, reference_of(states))
 
 
 def is_alike(now: LevelFeatures, before: LevelFeatures) -> bool:
@@ -326,22 +322,6 @@ def test_on_the_papers_machine_a_search_moves_as_an_exact_solver(switch):
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
-def with_ratio(ratio: float) -> SpeedModel:
-    """The CPU does `ratio` times the work of the GPU in a second; its levels begin sooner, since it
-    launches nothing. They share memory, so that a move takes as long as a launch.
-    """
-    per_edge = 1e-9
-    work = {"TC": ("frontier_edges", 1.0), "BC": ("expected_examined", 1.0)}
-    work |= {"TG": ("frontier_edges", ratio), "BG": ("expected_examined", ratio)}
-    work["BGC"] = ("expected_examined", ratio)
-    formulas = {
-        name: linear(2e-7 if name in ("TC", "BC") else 4e-6, **{column: per_edge * times})
-        for name, (column, times) in work.items()
-    }
-    made = model(start_cpu=1e-6, start_device=5e-6, to_cpu=5e-6, to_device=5e-6)
-    return replace(made, learned=formulas)
-
-
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("levels", [CORE, core_and_tail_levels(20)], ids=["core", "tails"])
 def test_whatever_the_ratio_of_speeds_the_schedule_is_the_best(ratio, levels):
@@ -358,10 +338,7 @@ def test_mixed_schedules_win_between_the_extremes():
     for ratio in RATIOS:
         made, states = with_ratio(ratio), states_of(core_and_tail_levels(20), N, M)
         costs = costs_of(made, states)
-        alone = [
-            best_schedule(costs, {s.name for s in ALL if s.device_kind == kind}).seconds
-            for kind in ("cpu", "device")
-        ]
+        alone = alone_seconds(costs).values()
         gains[ratio] = min(alone) / best_schedule(costs).seconds
     assert gains[10.0] == pytest.approx(1.0) == gains[5.0], "the CPU is faster at all levels"
     assert max(gains.values()) > 1.2

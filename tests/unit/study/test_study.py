@@ -20,6 +20,7 @@ from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.study import figures, run, style
 from hetero_bfs.study.page import SECTIONS
 from hetero_bfs.study.searches import StudyOptions
+from hetero_bfs.training import budget as budget_of
 
 NAMES = [section.name for section in SECTIONS]
 
@@ -275,7 +276,8 @@ def test_a_budget_leaves_out_the_last_graphs(monkeypatch):
     monkeypatch.setattr(run, "measure_graph", measure)
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     said = []
-    monkeypatch.setattr(run, "announce", said.append)
+    for module in (run, budget_of):
+        monkeypatch.setattr(module, "announce", said.append)
     for budget, count in ((120.0, 2), (10.0, 1), (None, 4)):
         measured.clear()
         said.clear()
