@@ -264,7 +264,7 @@ def frames(
         yield from (frame for frame in parts if len(frame))
     except pandas.errors.EmptyDataError:
         return
-    except pandas.errors.ParserError as error:
+    except (pandas.errors.ParserError, OverflowError) as error:
         edges.raise_first_wrong(" ".join(str(error).split()))
 
 

@@ -32,7 +32,8 @@ def made(tmp_path_factory):
 )
 def test_results_are_those_of_one_process(made, tmp_path, on_ranks, capsys, command, option, what):
     out, report = tmp_path / "o.npy", tmp_path / "r.json"
-    assert run(command, made, "--source", 1, option, out, "--json", report) == 0
+    asked = [command, made, "--source", 1, option, out, "--json", report, "--device", "cpu"]
+    assert run(*asked) == 0
     assert ", valid" in capsys.readouterr().out
     expected = getattr(hb, command)(hb.load(made, weighted=command == "sssp"), 1)
     np.testing.assert_array_equal(np.load(out), getattr(expected, what))
@@ -142,6 +143,7 @@ def test_names_and_columns_are_those_of_one_process(command, tmp_path, monkeypat
 
 def test_settings_of_a_search_on_ranks(made, on_ranks, capsys):
     options = ["--selector", "alpha-beta", "--threads", 2, "--no-correction", "--dtype", "int32"]
+    options += ["--device", "cpu"]
     assert run("bfs", made, "--source", 1, "-v", "--json", "-", *options) == 0
     captured = capsys.readouterr()
     data = json.loads(captured.out)
