@@ -361,7 +361,7 @@ def _box(axes: Axes, left: float, bottom: float, width: float, name: str) -> Non
 
 
 def main() -> None:
-    """Write every picture beside this script."""
+    """Write every picture to the folder of this script."""
     mpl.rcParams["svg.hashsalt"] = "hetero_bfs"  # the same file from the same data
     mpl.rcParams["svg.fonttype"] = "none"  # small files
     drawn = {
