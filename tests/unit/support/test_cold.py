@@ -286,8 +286,8 @@ def test_a_job_is_compiled_and_noted(tmp_path):
         "from hetero_bfs import warm_up\n"
         "from hetero_bfs.support.code_cache import was_compiled\n"
         "warm_up._AT_FIRST_USE = {}\n"
-        "warm_up.beside('components')\n"
-        "print(was_compiled('components'), was_compiled('graphs'))\n"
+        "warm_up.beside('networkx')\n"
+        "print(was_compiled('networkx'), was_compiled('graphs'))\n"
     )
     done = run(program, tmp_path, **{COMPILING_VARIABLE: "wait"})
     assert done.stdout == "True False\n"
