@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hetero_bfs
+from hetero_bfs.devices.machine import DeviceInfo, cpu_name, machine_slug, source_commit
 from hetero_bfs.doctor import Finding
-from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support import environment
-from hetero_bfs.support.environment import bound_cores, cpu_quota
+from hetero_bfs.errors import HeteroBFSError, ModelError
+from hetero_bfs.support import environment, private_cache
+from hetero_bfs.support.environment import bound_cores, cpu_quota, memory_limit
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
@@ -40,8 +40,6 @@ def check_python() -> Iterator[Finding]:
 
 
 def _this_package() -> Finding:
-    from hetero_bfs.devices.machine import source_commit
-
     place = Path(hetero_bfs.__file__).parent
     commit = source_commit()
     of = "" if commit is None else f", commit {commit}"
@@ -91,15 +89,12 @@ def check_machine() -> Iterator[Finding]:
     except ImportError as error:
         yield Finding(MACHINE, "environment", "failed", environment.cannot_load(error))
     yield _memory()
-    from hetero_bfs.devices.machine import cpu_name
-
     yield Finding(MACHINE, "CPU", "ok", cpu_name())
 
 
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.environment import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
@@ -113,8 +108,6 @@ CACHES = "caches"
 
 
 def check_kept_files() -> Iterator[Finding]:
-    from hetero_bfs.support import private_cache
-
     with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
         warnings.simplefilter("always")
         folder = private_cache.folder()
@@ -145,12 +138,11 @@ MODELS, METERS = "speed model", "energy meters"
 
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     """`default` has the default device's fields of `DeviceInfo`."""
-    from hetero_bfs.errors import ModelError
     from hetero_bfs.scheduling.model_files import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
-    info = _device(default)
+    info = None if default is None else DeviceInfo(**default)
     try:
         model = model_of(info)
     except ModelError as error:
@@ -162,14 +154,7 @@ def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     yield Finding(MODELS, "your models", "ok", f"{folder}, {count} files")
 
 
-def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
-    from hetero_bfs.devices.machine import DeviceInfo
-
-    return None if fields is None else DeviceInfo(**fields)
-
-
 def _missing(info: DeviceInfo | None) -> Finding:
-    from hetero_bfs.devices.machine import machine_slug
     from hetero_bfs.scheduling.first_model import first_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
@@ -205,7 +190,7 @@ def _other_driver(model: SpeedModel, info: DeviceInfo | None) -> str:
 def check_meters(default: dict[str, Any] | None) -> Iterator[Finding]:
     from hetero_bfs.energy import find_meters
 
-    info = _device(default)
+    info = None if default is None else DeviceInfo(**default)
     name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
     meters, unmeasured = find_meters(name, pci)
     for meter in meters:
