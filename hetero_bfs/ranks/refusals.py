@@ -28,10 +28,6 @@ def _unless(*values: object) -> Callable[[Any], bool]:
     return lambda given: given not in values
 
 
-def _is_given(value: Any) -> bool:
-    return value is not None
-
-
 _ON_CPU = "several ranks run programs on the CPU"
 
 ENGINE: Refusals = {
@@ -52,7 +48,7 @@ ON_CPU: Refusals = {
 """Settings of an engine for all else than breadth-first search."""
 
 GRAPH500: Refusals = {
-    "power_log": Refusal(_is_given, "energy is measured of one process"),
+    "power_log": Refusal(_unless(None), "energy is measured of one process"),
     **ENGINE,
 }
 """Options of the benchmark and of its engine."""
