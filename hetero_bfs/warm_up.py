@@ -112,18 +112,14 @@ def _networkx() -> None:
     bidirectional_shortest_path(convert_from_nx(nx.path_graph(9)), 0, 8)
 
 
-def _road() -> Any:
-    """Return a graph of high diameter, which other kernels number and search."""
-    return hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
-
-
 def _opening() -> None:
     with hb.Engine(_graph(), **_engine_options) as engine:
         engine.bfs(0)
 
 
 def _engines() -> None:
-    with hb.Engine(_road(), **_engine_options) as engine:
+    road = hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
+    with hb.Engine(road, **_engine_options) as engine:  # other kernels number and search it
         engine.bfs_many(range(8))
     for directed in (False, True):
         with hb.Engine(_graph(directed), **_engine_options) as engine:

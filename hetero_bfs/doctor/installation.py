@@ -36,14 +36,10 @@ def check_python() -> Iterator[Finding]:
         remedy = "apt-get install python3.13 python3.13-venv, then make the environment anew"
         yield Finding(PYTHON, "Python", "failed", f"{text}; 3.11 to 3.14 work", remedy, True)
     yield from _packages()
-    yield _this_package()
-
-
-def _this_package() -> Finding:
     place = Path(hetero_bfs.__file__).parent
     commit = source_commit()
     of = "" if commit is None else f", commit {commit}"
-    return Finding(PYTHON, "hetero_bfs", "ok", f"{hetero_bfs.__version__}{of}, {place}")
+    yield Finding(PYTHON, "hetero_bfs", "ok", f"{hetero_bfs.__version__}{of}, {place}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -123,13 +119,7 @@ def check_kept_files() -> Iterator[Finding]:
 def _content(folder: Path) -> str:
     from hetero_bfs.support.memory import format_bytes
 
-    sizes = []
-    for place, _, files in os.walk(folder):
-        for file in files:
-            try:
-                sizes.append(os.lstat(os.path.join(place, file)).st_size)
-            except OSError:  # removed meanwhile
-                continue
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
     return f"{format_bytes(sum(sizes))} in {len(sizes)} files"
 
 

@@ -125,9 +125,9 @@ def _answered_once(graph: Graph, request: Request[R], options: EngineOptions) ->
         return engine.answer(request._replace(reverse=False))
 
 
-_KEPT: dict[tuple[int, bool], tuple[list[Any], CSRGraph]] = {}
-"""The state of a matrix and its graph, by the id() of the matrix, and whether its values were read;
-the last one used last."""
+_KEPT: dict[tuple[int, bool], tuple[list[Any], list[Any], CSRGraph]] = {}
+"""The state of a matrix, its arrays that the state names by id(), and its graph; by the id() of the
+matrix, and whether its values were read; the last one used last."""
 
 
 _FOLLOWED: set[tuple[int, bool]] = set()
@@ -155,39 +155,23 @@ def graph_of(given: Any, weighted: bool) -> Graph:
     arrays = arrays_of(given, weighted)
     if arrays is None:
         return _graph_of(given, weighted)
-    key, state = (id(given), weighted), _state_of(given, arrays)
+    constant = [array for array in arrays if is_private(array)]
+    contents = [id(a) if is_private(a) else digest_of(a) for a in arrays]
+    state = [given.shape, *((a.dtype.str, a.shape) for a in arrays), *contents]
+    key = id(given), weighted
     kept = _KEPT.pop(key, None)
     if kept is None or kept[0] != state:
-        kept = state, _graph_of(given, weighted)
+        kept = state, constant, _graph_of(given, weighted)
         try:
             if key not in _FOLLOWED:
                 weakref.finalize(given, _forget, key).atexit = False
         except TypeError:
-            return kept[1]
+            return kept[-1]
         _FOLLOWED.add(key)
     _KEPT[key] = kept
     for oldest in list(_KEPT)[:-MOST_KEPT]:
         _KEPT.pop(oldest, None)
-    return kept[1]
-
-
-class _Same:
-    """An array that is equal to itself only."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.array is other.array
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _state_of(matrix: Any, arrays: list[Any]) -> list[Any]:
-    return [
-        matrix.shape,
-        *((a.dtype.str, a.shape, _Same(a) if is_private(a) else digest_of(a)) for a in arrays),
-    ]
+    return kept[-1]
 
 
 def _graph_of(matrix: Any, weighted: bool) -> CSRGraph:
