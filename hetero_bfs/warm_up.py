@@ -16,16 +16,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hetero_bfs.support.environment import COMPILING_VARIABLE
+import hetero_bfs as hb
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl import verdicts
+from hetero_bfs.support import private_cache
+from hetero_bfs.support.environment import COMPILING_VARIABLE, usable_cores
 from hetero_bfs.support.processes import run_main, run_module, say
-
-if TYPE_CHECKING:
-    from hetero_bfs.devices.machine import DeviceInfo
 
 _SCALE = 10
 _ROAD = 100  # vertices
@@ -46,14 +48,8 @@ class Outcome:
     functions: int
     problem: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, for JSON."""
-        return asdict(self)
-
 
 def _edges(directed: bool, dtype: str | None = None) -> dict[str, Any]:
-    import hetero_bfs as hb
-
     (source,) = hb.KroneckerEdges(_SCALE).chunks()
     weights = None if dtype is None else (source[0] % 90 + 1).astype(dtype)
     src, dst = source
@@ -61,14 +57,10 @@ def _edges(directed: bool, dtype: str | None = None) -> dict[str, Any]:
 
 
 def _graph(directed: bool = False, dtype: str | None = None) -> Any:
-    import hetero_bfs as hb
-
     return hb.CSRGraph.from_edges(**_edges(directed, dtype))
 
 
 def _graphs(dtypes: Sequence[str | None] = (None,)) -> None:
-    import hetero_bfs as hb
-
     for dtype in dtypes:
         for directed in (False, True):
             graph = _graph(directed, dtype)
@@ -79,22 +71,16 @@ def _graphs(dtypes: Sequence[str | None] = (None,)) -> None:
 
 
 def _searches() -> None:
-    import hetero_bfs as hb
-
     hb.bfs(_graph(), 0)
     hb.bfs(_graph(directed=True), [0, 1], mask=[5], target=9, reverse=True)
 
 
 def _paths() -> None:
-    import hetero_bfs as hb
-
     for dtype in _WEIGHTS:
         hb.sssp(_graph(dtype=dtype), 0)
 
 
 def _by_one_thread(name: str, **arguments: Any) -> None:
-    import hetero_bfs as hb
-
     for directed in (False, True):
         graph = _graph(directed, "float64" if arguments else None)
         getattr(hb, name)(graph, **arguments)
@@ -103,8 +89,6 @@ def _by_one_thread(name: str, **arguments: Any) -> None:
 def _csgraph() -> None:
     import numpy as np
     from scipy.sparse import csr_array
-
-    import hetero_bfs as hb
 
     graph = _graph()
     arrays = np.ones(graph.indices.size), graph.indices.astype(np.int32), graph.indptr
@@ -128,24 +112,14 @@ def _networkx() -> None:
     bidirectional_shortest_path(convert_from_nx(nx.path_graph(9)), 0, 8)
 
 
-def _road() -> Any:
-    """Return a graph of high diameter, which other kernels number and search."""
-    import hetero_bfs as hb
-
-    return hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
-
-
 def _opening() -> None:
-    import hetero_bfs as hb
-
     with hb.Engine(_graph(), **_engine_options) as engine:
         engine.bfs(0)
 
 
 def _engines() -> None:
-    import hetero_bfs as hb
-
-    with hb.Engine(_road(), **_engine_options) as engine:
+    road = hb.CSRGraph.from_edges(range(_ROAD - 1), range(1, _ROAD))
+    with hb.Engine(road, **_engine_options) as engine:  # other kernels number and search it
         engine.bfs_many(range(8))
     for directed in (False, True):
         with hb.Engine(_graph(directed), **_engine_options) as engine:
@@ -159,8 +133,6 @@ def _engines() -> None:
 
 
 def _weighted_engines() -> None:
-    import hetero_bfs as hb
-
     for dtype in _WEIGHTS:
         with hb.Engine(_graph(dtype=dtype), **_engine_options) as engine:
             engine.sssp(0)
@@ -168,7 +140,6 @@ def _weighted_engines() -> None:
 
 
 def _programs() -> None:
-    import hetero_bfs as hb
     from hetero_bfs.doctor.self_test import Labels
 
     with hb.Engine(_graph(directed=True), **_engine_options) as engine:
@@ -177,8 +148,6 @@ def _programs() -> None:
 
 
 def _checks() -> None:
-    import hetero_bfs as hb
-
     for directed in (False, True):
         graph = _graph(directed)
         with hb.Engine(graph, **_engine_options) as engine:
@@ -194,7 +163,6 @@ def _checks() -> None:
 
 
 def _files() -> None:
-    import hetero_bfs as hb
     from hetero_bfs.graph.io import registry
 
     with tempfile.TemporaryDirectory() as folder:
@@ -248,11 +216,10 @@ def warm_up(
 
     The first job runs alone, since all others need its code. The others run two at a time.
     """
-    from hetero_bfs.support.environment import usable_cores
-
     where = str(devices[0].index) if devices else "cpu"
     work = [partial(_run_job, job, where) for job in jobs or JOBS]
-    work += [partial(_run_device, info, family) for info, family in _of_devices(devices)]
+    tests = product(devices, verdicts.FAMILIES)
+    work += [partial(_run_device, info, family) for info, family in tests]
     if not work:
         return
     yield work[0]()
@@ -262,7 +229,7 @@ def warm_up(
 
 def count_jobs(devices: Sequence[DeviceInfo]) -> int:
     """Return how many outcomes `warm_up` yields by default."""
-    return len(JOBS) + len(_of_devices(devices))
+    return len(JOBS) + len(verdicts.FAMILIES) * len(devices)
 
 
 def _run_job(job: str, device: str) -> Outcome:
@@ -274,17 +241,9 @@ def _run_job(job: str, device: str) -> Outcome:
     return Outcome(job, round(time.monotonic() - began, 1), functions, answer.problem)
 
 
-def _of_devices(devices: Sequence[DeviceInfo]) -> list[tuple[DeviceInfo, Any]]:
-    from hetero_bfs.devices.opencl.verdicts import FAMILIES
-
-    return [(info, family) for info in devices for family in FAMILIES]
-
-
-def _run_device(info: DeviceInfo, family: Any) -> Outcome:
-    from hetero_bfs.devices.opencl.verdicts import kept_verdict, test
-
+def _run_device(info: DeviceInfo, family: verdicts.Family) -> Outcome:
     began = time.monotonic()
-    verdict = kept_verdict(info, family) or test(info, family)
+    verdict = verdicts.kept_verdict(info, family) or verdicts.test(info, family)
     problem = "no process could be started" if verdict is None else verdict.problem
     job = f"{info.name}: {family}"
     return Outcome(job, round(time.monotonic() - began, 1), 0, problem)
@@ -314,11 +273,8 @@ def _counted(work: Callable[[], None]) -> int:
 
 def beside(first: str) -> None:
     """Run one job and then the others of a first use, in the process that cold.py starts."""
-    from hetero_bfs.support import private_cache
-
     _engine_options["device"] = "cpu"  # the device is the caller's
-    if hasattr(signal, "alarm"):
-        signal.alarm(int(_TIMEOUT_SECONDS))  # waiting for others included
+    signal.alarm(int(_TIMEOUT_SECONDS))  # waiting for others included
     with suppress(OSError):
         os.nice(_NICENESS)
     with private_cache.one_at_a_time("compiling.lock"):

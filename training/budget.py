@@ -16,8 +16,6 @@ from hetero_bfs.support.messages import announce, number_of, progress
 
 T = TypeVar("T")
 
-_LONG_SECONDS = 120.0  # are shown as minutes
-
 
 def announce_limit(seconds: float, num_graphs: int) -> None:
     graphs = number_of(num_graphs, "graph")
@@ -71,7 +69,8 @@ class Budget:
             now = time.monotonic()
             if end is None and number == 2 and costs:
                 seconds = (now - began) * sum(costs[2:]) / costs[1] / share
-                announce(f"about {_duration(seconds)} are left, estimated from the second graph")
+                rest = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+                announce(f"about {rest} are left, estimated from the second graph")
             if before < math.inf:
                 rates.append((now - began) / before)
             began, before = now, cost
@@ -85,7 +84,3 @@ class Budget:
             yield item
         if left_out:
             announce(f"{description}: {left_out} of {len(costs)} left out for lack of time")
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < _LONG_SECONDS else f"{seconds / 60:.0f} minutes"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -51,16 +51,6 @@ _MOST_CHAINS = 4096
 _SHORTEST_CHAIN, _LONGEST_CHAIN = 10, 10_000
 _TAILS_SEED = 9  # gives the quick plan a comb, Kronecker cores and a second core
 
-
-class Effort(NamedTuple):
-    """How much of a search is measured; `measure_search` explains the numbers."""
-
-    levels: int = MOST_LEVELS
-    repeats: int = REPEATS
-    whole_searches: int = WHOLE_SEARCHES
-
-
-_USUAL_EFFORT = Effort()
 
 FEATURE_FIELDS = tuple(LevelFeatures.__dataclass_fields__)
 EXPECTED = schema.COLUMNS[schema.COLUMNS.index("expected_examined") :]
@@ -221,19 +211,17 @@ def measure_graph(
     number: int,
     graph: StudyGraph,
     sources: int = SOURCES_PER_GRAPH,
-    effort: Effort = _USUAL_EFFORT,
+    most_levels: int = MOST_LEVELS,
+    repeats: int = REPEATS,
+    whole_searches: int = WHOLE_SEARCHES,
 ) -> Iterator[dict[str, Any]]:
+    """Yield the samples of a graph; `measure_search` explains the last two numbers."""
     random = np.random.default_rng(number)
     count = min(sources, engine.graph.num_searched)
     for source in random.choice(engine.graph.num_searched, count, replace=False).tolist():
-        _, wanted = levels_to_measure(engine, source, effort.levels)
-        walk = measure_search(
-            engine,
-            source,
-            effort.repeats,
-            levels=frozenset(wanted),
-            whole_searches=effort.whole_searches,
-        )
+        _, wanted = levels_to_measure(engine, source, most_levels)
+        levels = frozenset(wanted)
+        walk = measure_search(engine, source, repeats, levels=levels, whole_searches=whole_searches)
         for features, measured, seconds, edges_scanned in walk:
             yield {
                 "graph": number,

@@ -23,7 +23,7 @@ from hetero_bfs.options import device_settings
 from hetero_bfs.scheduling.selectors import FixedSelector
 from hetero_bfs.scheduling.speed_model import SpeedModel
 from hetero_bfs.scheduling.strategies import host_only, plain
-from hetero_bfs.training.collect import Effort, measure_graph
+from hetero_bfs.training.collect import measure_graph
 from hetero_bfs.training.fit import fit
 from hetero_bfs.training.train import about_model
 
@@ -42,7 +42,6 @@ SLOWEST_SEARCH = 0.1
 alone: measuring it would take a hundred times as long."""
 
 _MOST_SEARCHES = 4 * len(GRAPHS)
-_EFFORT = Effort(levels=6, repeats=1, whole_searches=1)
 
 _MIGRATION_COLUMNS = "constant", "frontier_vertices"
 """Graphs of these sizes do not show what each of a graph's vertices adds to a migration. If noise
@@ -79,7 +78,9 @@ def _samples(info: DeviceInfo | None) -> Iterator[dict[str, Any]]:
                 if name == GRAPHS[0] and info is not None and _is_slow(engine):
                     return
             began = time.perf_counter()
-            yield from measure_graph(engines[name], number, graph, 1, _EFFORT)
+            yield from measure_graph(
+                engines[name], number, graph, 1, most_levels=6, repeats=1, whole_searches=1
+            )
             spent += time.perf_counter() - began
             if spent > (BUDGET_SECONDS if number + 1 >= len(GRAPHS) else MOST_SECONDS):
                 return

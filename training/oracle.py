@@ -40,20 +40,13 @@ Table = npt.NDArray[np.float64]
 class SearchCosts:
     """Measurements of one search, all in seconds.
 
-    Parameters
-    ----------
-    strategies : tuple of Strategy
     seconds : float64 (levels, strategies)
-    start : float64 (2,)
-        Starting on each of `DEVICE_KINDS`.
-    switch : float64 (levels, 2)
-        Switching to each of `DEVICE_KINDS` before a level.
-    convert : float64 (levels, 2)
-        Converting a bitmap to a queue on each of `DEVICE_KINDS` before a level.
-    dense_push : bool (levels,)
-        Whether the host's top-down may also leave a bitmap to a level (`schema.is_dense_push`).
-    measured : int64 array
-        The measured levels; the others are interpolated.
+    start : float64 (2,); starting on each of `DEVICE_KINDS`
+    switch : float64 (levels, 2); switching to each of `DEVICE_KINDS` before a level
+    convert : float64 (levels, 2); converting a bitmap to a queue on each of them before a level
+    dense_push : bool (levels,); whether the host's top-down may also leave a bitmap to a level
+        (`schema.is_dense_push`)
+    measured : int64; the measured levels, the others are interpolated
     """
 
     strategies: tuple[Strategy, ...]

@@ -72,14 +72,13 @@ _SPOILED = (1.0, 0.85, 1.15)  # factors of pulls, which give rival schedules to 
 
 
 def regret_of_programs(
-    edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS, sources: int = 1
+    edges: EdgeSource, info: DeviceInfo | None, threads: int, rounds: int = ROUNDS
 ) -> Iterator[dict[str, Any]]:
     placed = build_search_graph(weighted(edges))
-    first, *others = drawn_sources(placed, 1 + sources)
+    other, source = drawn_sources(placed, 2)
     for kind in MEASURED:
-        for source in others[: 1 if kind == "unweighted" else None]:
-            with ProgramRuns(placed, threads, info) as runs:
-                yield _Replays(runs, kind, first, source, rounds).row()
+        with ProgramRuns(placed, threads, info) as runs:
+            yield _Replays(runs, kind, other, source, rounds).row()
 
 
 def measure_program_regret(

@@ -24,7 +24,7 @@ seconds are that sum, and `estimated` is true.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import cycle
 from statistics import median
@@ -87,28 +87,24 @@ def measure_regret(
     info: DeviceInfo | None,
     sources: int = 2,
     rounds: int = ROUNDS,
-    selectors: Sequence[str] = SELECTORS,
 ) -> pd.DataFrame:
     """Measure the regret of every configuration on graphs.
 
     info : the OpenCL device to use with the host, None for the host only
     sources : searches of each graph, from different sources
     rounds : least number of rounds; each replays every schedule twice
-    selectors : names; selectors that cannot run on this machine are left out. Single strategies,
-        `none` and the oracle are always measured.
 
-    Returns a row for each graph, source and configuration, with the columns `COLUMNS`; the head of
-    this file explains them. `root` is the source in the caller's ids.
+    Of `SELECTORS`, those that cannot run on this machine are left out. Returns a row for each
+    graph, source and configuration, with the columns `COLUMNS`; the head of this file explains
+    them. `root` is the source in the caller's ids.
     """
     rows: list[dict[str, Any]] = []
     for graph in graphs:
         lists, settings = build_search_graph(graph.make()), device_settings(info)
-        settled = {}
-        if "auto" in selectors:
-            *_, (_, last) = settle(lists, "auto", sources, SETTLING, settings)
-            settled = {SETTLED: last} if isinstance(last, ModelSelector) else {}
+        *_, (_, last) = settle(lists, "auto", sources, SETTLING, settings)
+        settled = {SETTLED: last} if isinstance(last, ModelSelector) else {}
         with Engine(lists, host_only(), correction=False, **settings) as engine:
-            made = dict(_make_selectors(engine, selectors)) | settled
+            made = dict(_make_selectors(engine)) | settled
             rows += measure_graph(engine, graph, sources, rounds, made)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -118,16 +114,13 @@ def measure_graph(
     graph: StudyGraph,
     sources: int = 2,
     rounds: int = ROUNDS,
-    selectors: Sequence[str] | Mapping[str, Selector] = SELECTORS,
+    selectors: dict[str, Selector] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the engine's graph; see `measure_regret`.
 
-    `selectors` may also map names to selectors. This changes the engine's selector.
+    `selectors` are by name, by default those of `SELECTORS`. This changes the engine's selector.
     """
-    if isinstance(selectors, Mapping):
-        made = dict(selectors)
-    else:
-        made = dict(_make_selectors(engine, selectors))
+    made = dict(_make_selectors(engine)) if selectors is None else selectors
     machine = machine_slug(engine.device_info)
     for key in sources_of(engine, sources):
         for row in _Replays(engine, key, made, rounds).rows():
@@ -197,9 +190,9 @@ def in_percent(summary: pd.DataFrame) -> pd.DataFrame:
     return shown.reset_index(drop=True)
 
 
-def _make_selectors(engine: Engine, wanted: Iterable[str]) -> Iterator[tuple[str, Selector]]:
+def _make_selectors(engine: Engine) -> Iterator[tuple[str, Selector]]:
     """Make the selectors that can run; without a model no other selector replaces a model's."""
-    for name in wanted:
+    for name in SELECTORS:
         try:
             engine.set_selector(name)
         except ModelError:

@@ -109,7 +109,10 @@ def run_training(
     elif quick:
         budget_seconds = QUICK_SECONDS
     plan = QUICK_PLAN if quick else PAPER_PLAN
-    info = training_device(engine)
+    devices, missing = (engine or EngineOptions()).find_devices(most=1)
+    for note in missing:
+        print(f"note: {note}", file=sys.stderr)
+    info = devices[0] if devices else None
     name = machine_slug(info)
     folder = make_folder(out)
     samples_path = folder / f"{name}.{'quick' if quick else 'full'}.samples.csv"
@@ -120,7 +123,11 @@ def run_training(
     budget = Budget(budget_seconds, **_SHARES, **(_REGRET_SHARES if found else {}))
     done = _begin(plan, growing)
     if not found:
-        _note_that_no_regret_is_measured()
+        print(
+            "note: regret is not measured, since no command looks for "
+            f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
+            file=sys.stderr,
+        )
     _announce_length(budget_seconds, plan, len(done))
     tuning = None if info is None else _tuning(info, quick, growing, budget)
     samples = _collect_all(plan, done, growing, info, tuning, budget)
@@ -137,7 +144,9 @@ def run_training(
         model = replace(model, programs=programs, algorithms=algorithms)
     if model.programs is None:
         model = _with_costs_of(model_of(info), model)
-    install_model(model, model_path)
+    if model_path.exists():
+        shutil.copyfile(model_path, model_path.with_name(f"{model_path.name}.previous"))
+    write_model(model, model_path)
     _report(model_path, scores)
     if found:
         model = _add_regret(model, model_path, info, budget)
@@ -243,13 +252,6 @@ def make_folder(out: Path | None) -> Path:
     return folder
 
 
-def install_model(model: SpeedModel, path: Path) -> None:
-    """Keep an existing model as .previous."""
-    if path.exists():
-        shutil.copyfile(path, path.with_name(f"{path.name}.previous"))
-    write_model(model, path)
-
-
 def _add_regret(
     model: SpeedModel, path: Path, info: DeviceInfo | None, budget: Budget
 ) -> SpeedModel:
@@ -303,21 +305,6 @@ def _rounded_all(found: dict[str, Any]) -> dict[str, Any]:
 
 def _rounded(value: float) -> float | None:
     return None if math.isnan(value) else float(f"{value:.3g}")
-
-
-def _note_that_no_regret_is_measured() -> None:
-    print(
-        "note: regret is not measured, since no command looks for "
-        f"models in that folder; leave out --out, or set {MODELS_VARIABLE} to it",
-        file=sys.stderr,
-    )
-
-
-def training_device(engine: EngineOptions | None) -> DeviceInfo | None:
-    found, missing = (engine or EngineOptions()).find_devices(most=1)
-    for note in missing:
-        print(f"note: {note}", file=sys.stderr)
-    return found[0] if found else None
 
 
 def _tuning(info: DeviceInfo, quick: bool, samples_path: Path, budget: Budget) -> Tuning:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -217,7 +218,7 @@ def doctor(options: Namespace) -> int:
         text.flush()
     stopping = [finding for finding in findings if finding.stops_searches]
     print(_end(findings, stopping), file=text)
-    summary = {"searches_work": not stopping, "findings": [f.to_dict() for f in findings]}
+    summary = {"searches_work": not stopping, "findings": [asdict(f) for f in findings]}
     write_record(options.json, summary)
     return 1 if stopping else 0
 
@@ -250,7 +251,7 @@ def warm_up(options: Namespace) -> int:
         {
             "folder": str(folder),
             "devices": [info.name for info in devices],
-            "jobs": [outcome.to_dict() for outcome in outcomes],
+            "jobs": [asdict(outcome) for outcome in outcomes],
         },
     )
     return 1 if failed else 0

@@ -243,8 +243,6 @@ _BOUNDS = {
     "registers": (0, None),
 }
 
-_FORMER_NAMES = {"alone_edges": "single_group_edges", "squad_groups": "cooperative_groups"}
-
 SMALL_VERTICES = 1 << 20
 """Graphs with fewer searched vertices are small: their levels have little parallel work."""
 
@@ -340,8 +338,7 @@ class Tuning:
 def read_tuning(data: Mapping[str, Any]) -> Tuning:
     """Read the result of `to_json`; raise `ModelError` for an unknown field or a bad value."""
     known, values = asdict(Tuning()), dict[str, Any]()
-    for stored, value in data.items():
-        name = _FORMER_NAMES.get(stored, stored)
+    for name, value in data.items():
         if name == "small" and isinstance(value, Mapping):
             values[name] = read_tuning(value)
             continue

@@ -8,8 +8,8 @@ process. This module has findings, and `examine`, which returns at least one of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.environment import cannot_load
@@ -36,9 +36,6 @@ class Finding:
     @property
     def stops_searches(self) -> bool:
         return self.needed and self.state != "ok"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def examine(topic: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:

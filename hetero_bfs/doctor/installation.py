@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hetero_bfs
+from hetero_bfs.devices.machine import DeviceInfo, cpu_name, machine_slug, source_commit
 from hetero_bfs.doctor import Finding
-from hetero_bfs.errors import HeteroBFSError
-from hetero_bfs.support import environment
-from hetero_bfs.support.environment import bound_cores, cpu_quota
+from hetero_bfs.errors import HeteroBFSError, ModelError
+from hetero_bfs.support import environment, private_cache
+from hetero_bfs.support.environment import bound_cores, cpu_quota, memory_limit
 
 if TYPE_CHECKING:
-    from hetero_bfs.devices.machine import DeviceInfo
     from hetero_bfs.scheduling.speed_model import SpeedModel
 
 PYTHON, MACHINE = "Python", "machine"
@@ -36,16 +36,10 @@ def check_python() -> Iterator[Finding]:
         remedy = "apt-get install python3.13 python3.13-venv, then make the environment anew"
         yield Finding(PYTHON, "Python", "failed", f"{text}; 3.11 to 3.14 work", remedy, True)
     yield from _packages()
-    yield _this_package()
-
-
-def _this_package() -> Finding:
-    from hetero_bfs.devices.machine import source_commit
-
     place = Path(hetero_bfs.__file__).parent
     commit = source_commit()
     of = "" if commit is None else f", commit {commit}"
-    return Finding(PYTHON, "hetero_bfs", "ok", f"{hetero_bfs.__version__}{of}, {place}")
+    yield Finding(PYTHON, "hetero_bfs", "ok", f"{hetero_bfs.__version__}{of}, {place}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -91,15 +85,12 @@ def check_machine() -> Iterator[Finding]:
     except ImportError as error:
         yield Finding(MACHINE, "environment", "failed", environment.cannot_load(error))
     yield _memory()
-    from hetero_bfs.devices.machine import cpu_name
-
     yield Finding(MACHINE, "CPU", "ok", cpu_name())
 
 
 def _memory() -> Finding:
     import psutil
 
-    from hetero_bfs.support.environment import memory_limit
     from hetero_bfs.support.memory import format_bytes, free_bytes
 
     total, limit = psutil.virtual_memory().total, memory_limit()
@@ -113,8 +104,6 @@ CACHES = "caches"
 
 
 def check_kept_files() -> Iterator[Finding]:
-    from hetero_bfs.support import private_cache
-
     with warnings.catch_warnings(record=True) as caught:  # the reason comes as a warning
         warnings.simplefilter("always")
         folder = private_cache.folder()
@@ -130,13 +119,7 @@ def check_kept_files() -> Iterator[Finding]:
 def _content(folder: Path) -> str:
     from hetero_bfs.support.memory import format_bytes
 
-    sizes = []
-    for place, _, files in os.walk(folder):
-        for file in files:
-            try:
-                sizes.append(os.lstat(os.path.join(place, file)).st_size)
-            except OSError:  # removed meanwhile
-                continue
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
     return f"{format_bytes(sum(sizes))} in {len(sizes)} files"
 
 
@@ -145,12 +128,11 @@ MODELS, METERS = "speed model", "energy meters"
 
 def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     """`default` has the default device's fields of `DeviceInfo`."""
-    from hetero_bfs.errors import ModelError
     from hetero_bfs.scheduling.model_files import user_models_folder
     from hetero_bfs.scheduling.named_selectors import model_of
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
-    info = _device(default)
+    info = None if default is None else DeviceInfo(**default)
     try:
         model = model_of(info)
     except ModelError as error:
@@ -162,14 +144,7 @@ def check_models(default: dict[str, Any] | None) -> Iterator[Finding]:
     yield Finding(MODELS, "your models", "ok", f"{folder}, {count} files")
 
 
-def _device(fields: dict[str, Any] | None) -> DeviceInfo | None:
-    from hetero_bfs.devices.machine import DeviceInfo
-
-    return None if fields is None else DeviceInfo(**fields)
-
-
 def _missing(info: DeviceInfo | None) -> Finding:
-    from hetero_bfs.devices.machine import machine_slug
     from hetero_bfs.scheduling.first_model import first_model
     from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND
 
@@ -205,7 +180,7 @@ def _other_driver(model: SpeedModel, info: DeviceInfo | None) -> str:
 def check_meters(default: dict[str, Any] | None) -> Iterator[Finding]:
     from hetero_bfs.energy import find_meters
 
-    info = _device(default)
+    info = None if default is None else DeviceInfo(**default)
     name, pci = (None, None) if info is None or info.type == "CPU" else (info.name, info.pci)
     meters, unmeasured = find_meters(name, pci)
     for meter in meters:

@@ -16,8 +16,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
+from hetero_bfs.algorithms.colouring.algorithm import Colourings
+from hetero_bfs.algorithms.components.algorithm import ComponentRuns
+from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
+from hetero_bfs.algorithms.pagerank.host import check_settings
+from hetero_bfs.algorithms.program_runs import ProgramRuns
+from hetero_bfs.algorithms.sssp.algorithm import PathSearches
+from hetero_bfs.devices.opencl.driver import choose_device
+from hetero_bfs.engine.engine import Engine
 from hetero_bfs.errors import DeviceError
+from hetero_bfs.graph.edge_list import EdgeList
+from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.programs.built_in import LeastLabels
+from hetero_bfs.programs.options import RunOptions
 from hetero_bfs.support.processes import run_main, say
 
 _HUB_EDGES = 700
@@ -58,9 +69,6 @@ class Sample:
         return made
 
     def graph(self, weights: npt.NDArray[Any] | None = None) -> Any:
-        from hetero_bfs.graph.edge_list import EdgeList
-        from hetero_bfs.graph.search_graph import build_search_graph
-
         ends = self.src, self.dst
         return build_search_graph(
             EdgeList.from_arrays(*ends, self.num_vertices, self.directed, weights)
@@ -105,8 +113,6 @@ Problems = Iterator[str | None]
 
 
 def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
-    from hetero_bfs.engine.engine import Engine
-
     sample = Sample(directed)
     with Engine(sample.graph(), device=str(info.index), correction=False, **options) as engine:
         for selector in ("auto", "fixed:TG", "fixed:BG", "fixed:TG,BGC"):
@@ -119,8 +125,6 @@ def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:
 
 
 def _paths(info: Any, kind: str) -> Problems:
-    from hetero_bfs.algorithms.sssp.algorithm import PathSearches
-
     sample = Sample(False)
     weights = (np.arange(len(sample.edges)) * 37 % 101 + 1).astype(kind)
     with PathSearches(sample.graph(weights), 1, info) as runs:
@@ -131,8 +135,6 @@ def _paths(info: Any, kind: str) -> Problems:
 
 
 def _components(info: Any) -> Problems:
-    from hetero_bfs.algorithms.components.algorithm import ComponentRuns
-
     for sample in (Sample(False), Sample(True)):
         with ComponentRuns(sample.graph(), 1, info) as runs:
             yield from runs.notes
@@ -140,8 +142,6 @@ def _components(info: Any) -> Problems:
 
 
 def _colouring(info: Any) -> Problems:
-    from hetero_bfs.algorithms.colouring.algorithm import Colourings
-
     sample = Sample(False)
     with Colourings(sample.graph(), 1, info) as runs:
         yield from runs.notes
@@ -151,9 +151,6 @@ def _colouring(info: Any) -> Problems:
 
 
 def _ranks(info: Any) -> Problems:
-    from hetero_bfs.algorithms.pagerank.algorithm import PageRanks
-    from hetero_bfs.algorithms.pagerank.host import check_settings
-
     sample = Sample(True)
     with PageRanks(sample.graph(), 1, info) as runs:
         yield from runs.notes
@@ -164,9 +161,6 @@ def _ranks(info: Any) -> Problems:
 
 
 def _programs(info: Any) -> Problems:
-    from hetero_bfs.algorithms.program_runs import ProgramRuns
-    from hetero_bfs.programs.options import RunOptions
-
     sample = Sample(True)
     right = sample.least(False)
     with ProgramRuns(sample.graph(), 1, info) as runs:
@@ -197,8 +191,6 @@ TESTS: dict[str, Callable[[Any], Problems]] = {
 
 
 def main() -> None:
-    from hetero_bfs.devices.opencl.driver import choose_device
-
     index, family = sys.argv[2:]
     say(step="opening")
     try:

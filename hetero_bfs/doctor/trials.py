@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hetero_bfs as hb
+from hetero_bfs.devices.machine import DeviceInfo
+from hetero_bfs.devices.opencl import verdicts
 from hetero_bfs.doctor import Finding
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.support.messages import announce
@@ -71,9 +74,6 @@ class OpenCLDrivers:
 
 
 def _tested_again(fields: dict[str, Any]) -> dict[str, Any]:
-    from hetero_bfs.devices.machine import DeviceInfo
-    from hetero_bfs.devices.opencl import verdicts
-
     info = DeviceInfo(**fields)
     for family in verdicts.FAMILIES:
         announce(f"testing {family} on {info.name}")
@@ -192,7 +192,6 @@ def load_drivers() -> None:
     for name, version in platforms:
         say(platform=name.strip(), version=version.strip())
     say(step="devices")
-    from hetero_bfs.devices.opencl import verdicts
     from hetero_bfs.devices.opencl.driver import choose_device, list_devices
 
     found = list_devices()
@@ -295,8 +294,6 @@ def _finding(name: str, result: dict[str, Any]) -> Finding:
 def search_small_graph() -> None:
     import numba
 
-    import hetero_bfs as hb
-
     graph = hb.kronecker(_SCALE)
     for name, device in (("CPU", "cpu"), ("default", "auto")):
         try:
@@ -309,8 +306,6 @@ def search_small_graph() -> None:
 
 
 def _search(graph: Any, device: Any) -> str:
-    import hetero_bfs as hb
-
     with hb.Engine(graph, device=device) as engine:
         result = engine.bfs(1)
         where = "the CPU alone" if engine.device_info is None else engine.device_info.name

@@ -218,7 +218,7 @@ def measure(
     if not meters:
         return EnergyReport(None, None, None, [], [], list(unmeasured))
     periods = [meter.period_seconds() for meter in meters]
-    trusted = _trusted_seconds(meters, periods)
+    trusted = TRUSTED_RESOLUTIONS * max(*(one.resolution_seconds for one in meters), *periods)
     idle: list[float | str] = ["no idle time was asked for"] * len(meters)
     idle_span = 0.0
     if idle_seconds > 0:
@@ -239,11 +239,6 @@ def measure(
         readings.append(_reading(name, domain, joules, seconds, watts, counts, period))
     totals = _totals(readings, nedge)
     return EnergyReport(searches, nedge, seconds, readings, totals, missing)
-
-
-def _trusted_seconds(meters: Sequence[Meter], periods: Sequence[float]) -> float:
-    coarsest = max(meter.resolution_seconds for meter in meters)
-    return TRUSTED_RESOLUTIONS * max(coarsest, *periods)
 
 
 def sampling_error_seconds(period_seconds: float) -> float:

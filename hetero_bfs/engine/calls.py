@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -82,7 +82,8 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
         threads: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        _check_graph(graph)
+        if not (isinstance(graph, CSRGraph | SearchGraph) or is_matrix(graph)):
+            check_edge_source(graph)
         request = row.ask(num_vertices_of(graph), *args, **kwargs)  # before the graph is built
         is_usual = device is None and threads is None
         options = _USUAL if is_usual else EngineOptions(device=device, threads=threads)
@@ -117,11 +118,6 @@ def one_call(method: Callable[Concatenate[Any, P], R]) -> Call[P, R]:
     return made
 
 
-def _check_graph(graph: Any) -> None:
-    if not (isinstance(graph, CSRGraph | SearchGraph) or is_matrix(graph)):
-        check_edge_source(graph)
-
-
 def _answered_once(graph: Graph, request: Request[R], options: EngineOptions) -> R:
     if request.reverse:
         graph = (graph if isinstance(graph, SearchGraph) else build_search_graph(graph)).reversed()
@@ -129,13 +125,9 @@ def _answered_once(graph: Graph, request: Request[R], options: EngineOptions) ->
         return engine.answer(request._replace(reverse=False))
 
 
-class _Kept(NamedTuple):
-    state: list[Any]
-    graph: CSRGraph
-
-
-_KEPT: dict[tuple[int, bool], _Kept] = {}
-"""By the id() of the matrix, and whether its values were read; the last one used last."""
+_KEPT: dict[tuple[int, bool], tuple[list[Any], list[Any], CSRGraph]] = {}
+"""The state of a matrix, its arrays that the state names by id(), and its graph; by the id() of the
+matrix, and whether its values were read; the last one used last."""
 
 
 _FOLLOWED: set[tuple[int, bool]] = set()
@@ -163,39 +155,23 @@ def graph_of(given: Any, weighted: bool) -> Graph:
     arrays = arrays_of(given, weighted)
     if arrays is None:
         return _graph_of(given, weighted)
-    key, state = (id(given), weighted), _state_of(given, arrays)
+    constant = [array for array in arrays if is_private(array)]
+    contents = [id(a) if is_private(a) else digest_of(a) for a in arrays]
+    state = [given.shape, *((a.dtype.str, a.shape) for a in arrays), *contents]
+    key = id(given), weighted
     kept = _KEPT.pop(key, None)
-    if kept is None or kept.state != state:
-        kept = _Kept(state, _graph_of(given, weighted))
+    if kept is None or kept[0] != state:
+        kept = state, constant, _graph_of(given, weighted)
         try:
             if key not in _FOLLOWED:
                 weakref.finalize(given, _forget, key).atexit = False
         except TypeError:
-            return kept.graph
+            return kept[-1]
         _FOLLOWED.add(key)
     _KEPT[key] = kept
     for oldest in list(_KEPT)[:-MOST_KEPT]:
         _KEPT.pop(oldest, None)
-    return kept.graph
-
-
-class _Same:
-    """An array that is equal to itself only."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.array is other.array
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _state_of(matrix: Any, arrays: list[Any]) -> list[Any]:
-    return [
-        matrix.shape,
-        *((a.dtype.str, a.shape, _Same(a) if is_private(a) else digest_of(a)) for a in arrays),
-    ]
+    return kept[-1]
 
 
 def _graph_of(matrix: Any, weighted: bool) -> CSRGraph:

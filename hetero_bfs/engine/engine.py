@@ -7,6 +7,7 @@ run. An algorithm's method is its row of the table (algorithms/table.py). Runs w
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable
@@ -90,7 +91,7 @@ class Engine(Algorithms, OfOneProcess):
         self.notes: list[str] = []
         self.options = options
         self.threads = options.threads
-        self._generation = processes.generation()
+        self._process = os.getpid()
         self._one_at_a_time = threading.Lock()
         self._platform: Platform | None = None
         self.device_info: DeviceInfo | None = None
@@ -154,7 +155,7 @@ class Engine(Algorithms, OfOneProcess):
         Attributes such as `device_info` remain. In a forked process this does nothing, since
         everything belongs to the parent process.
         """
-        if self._generation != processes.generation():
+        if self._process != os.getpid():
             return
         with self._one_at_a_time:
             if self._platform is None:
@@ -200,7 +201,7 @@ class Engine(Algorithms, OfOneProcess):
 
         Every search reads it. It raises if the engine is closed or was opened in another process.
         """
-        processes.refuse_other_process(self._generation)
+        processes.refuse_other_process(self._process)
         if self._platform is None:
             raise EngineClosedError(
                 "the engine is closed; search before close() and within its `with` block, or open "

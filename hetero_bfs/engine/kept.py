@@ -155,15 +155,14 @@ class KeptGraph:
         def by_one_thread() -> R:
             return kind.by_one_thread(self.lists(graph), *query)
 
-        def by_engine(engine: Engine) -> R:
-            return engine.answer(request)
-
-        def by_runs(runs: Analysis[R]) -> R:
-            return runs.run(*query)
-
         if kind.needs_engine:
-            return self.answer(graph, Engine, options, by_engine, by_one_thread, request.searches)
-        return self.answer(graph, request.analysis, options, by_runs, by_one_thread)
+            searches = request.searches
+            return self.answer(
+                graph, Engine, options, lambda one: one.answer(request), by_one_thread, searches
+            )
+        return self.answer(
+            graph, request.analysis, options, lambda runs: runs.run(*query), by_one_thread
+        )
 
     def _timed(self, graph: Graph, kind: Kind, by_one_thread: Callable[[], R], searches: int) -> R:
         lists, began = self._lists, time.perf_counter()
@@ -199,8 +198,13 @@ class KeptGraph:
         given = replace(graph) if isinstance(graph, SearchGraph) else graph
         estimate, began = self._opening_seconds(graph), time.perf_counter()
         builds = self._graph is None and isinstance(graph, CSRGraph | ListedEdges)
+        held = self._graph or given
         try:
-            opened = _opened(kind, self._graph or given, options)
+            opened: Opened
+            if kind is Engine:
+                opened = Engine(held, **options.settings())
+            else:
+                opened = open_analysis(kind, held, options, RUNS_OF_AN_ENGINE)
         except (GraphError, ForkError):  # one thread needs neither the memory nor other threads
             if isinstance(graph, SearchGraph):
                 raise
@@ -209,13 +213,6 @@ class KeptGraph:
         learn_opening(kind, estimate, time.perf_counter() - began, builds)
         self._opened[key], self._graph = opened, opened.graph
         return opened
-
-
-def _opened(kind: Kind, graph: Graph, options: EngineOptions) -> Opened:
-    if kind is Engine:
-        return Engine(graph, **options.settings())
-    analysis: Analysis[Any] = open_analysis(kind, graph, options, RUNS_OF_AN_ENGINE)
-    return analysis
 
 
 def _num_entries(graph: Any) -> int:
@@ -306,5 +303,4 @@ def _after_fork() -> None:
     _KEPT = {}
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)

@@ -29,6 +29,7 @@ from hetero_bfs.programs.ranks import RankProgram, RankProgramResult, graph_alon
 from hetero_bfs.programs.renumbered import usual_step, weight_sums
 from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.mpi import world
 from hetero_bfs.ranks.partition import FileShare, RankGraph, read_share, share_out
 from hetero_bfs.ranks.rank_run import usual_threads
 from hetero_bfs.ranks.refusals import ENGINE, ON_CPU, PROGRAMS, of_one_process, refuse
@@ -73,7 +74,7 @@ class RankEngine(Algorithms, OfOneProcess):
         communicator: Communicator | None = None,
         **settings: Any,
     ) -> None:
-        communicator = communicator or _world()
+        communicator = communicator or world()
         self.options = agreed(communicator, lambda: _checked_options(settings))
         agreed(communicator, lambda: _check_edges(edges, communicator))
         self._open(communicator, share_out(communicator, edges))
@@ -99,7 +100,7 @@ class RankEngine(Algorithms, OfOneProcess):
         AgreedError
             On all ranks: the file cannot be read, or a setting is refused.
         """
-        communicator = communicator or _world()
+        communicator = communicator or world()
         engine = cls.__new__(cls)
         engine.options = agreed(communicator, lambda: _checked_options(settings))
         wanted = directed, weighted, renumber, columns, format
@@ -223,9 +224,3 @@ def _check_edges(edges: EdgeSource | None, communicator: Communicator) -> None:
     if edges is not None:
         check_edge_source(edges)
         input_degree_of(edges, np.empty(0, np.uint32))  # raises
-
-
-def _world() -> Communicator:
-    from hetero_bfs.ranks.mpi import world
-
-    return world()

@@ -117,7 +117,7 @@ class EngineBFSReport(BFSReport):
 
     def mean_streamed_bytes(self) -> float:
         sent = sum(int(r.result.streamed_bytes) for r in self.sources)
-        return sent / max(len(self.sources), 1)
+        return sent / len(self.sources)
 
     def rules(self) -> dict[str, int]:
         """Count searches by their selector's rule for all levels; {} if there is no such rule."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
@@ -79,12 +80,6 @@ class Kernel(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the threads and release the device."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @abstractmethod
     def make_report(self, **shared: Any) -> Graph500Report:
@@ -170,7 +165,7 @@ class RankKernel(Kernel):
         share = FileShare(edges, edges.num_input_edges, None)
         graph = construct(communicator, edges, share.num_input_edges)
         options = EngineOptions(selector="fixed:TC,BC,TC", device=NO_DEVICE)
-        with cls(communicator, graph, share, options, threads) as kernel:
+        with closing(cls(communicator, graph, share, options, threads)) as kernel:
             (result,) = kernel.search([0])
             if validate:
                 kernel.make_validator(1).add(0, *kernel.found(result))

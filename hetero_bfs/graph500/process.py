@@ -30,7 +30,7 @@ from hetero_bfs.graph500.bfs_kernel import BFSKernel, RankBFS
 from hetero_bfs.graph500.kernel import Graph500Options, Kernel, KernelName
 from hetero_bfs.graph500.report import RanksFigures
 from hetero_bfs.graph500.sssp_kernel import RankSSSP, SSSPKernel
-from hetero_bfs.ranks.communicator import Alone, Communicator, agreed
+from hetero_bfs.ranks.communicator import Communicator, agreed
 from hetero_bfs.ranks.construction import construct as construct_parts
 from hetero_bfs.ranks.partition import FileShare, KroneckerShare, RankGraph, read_share
 from hetero_bfs.ranks.rank_run import prepare_on_all, slowest, usual_threads
@@ -262,9 +262,9 @@ class ManyRanks:
         edges = replace(edges, directed=self.options.directed)
         if edges.weights is not None:
             edges = replace(edges, weights=edges.weights.astype(self._weights))
-        arguments = edges, self._threads, self.options.validate
+        arguments = Communicator(), edges, self._threads, self.options.validate
         with hidden():
-            prepare_on_all(self._communicator, lambda: self._kernel.compile(Alone(), *arguments))
+            prepare_on_all(self._communicator, lambda: self._kernel.compile(*arguments))
 
     def read(self) -> list[str]:
         options, communicator = self.options, self._communicator

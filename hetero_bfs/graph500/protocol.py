@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,14 +56,19 @@ def run_graph500(
         processes.compile()
     processes.construct()
     keys = _keys(processes, options)
-    notes += _few_keys(keys, options)
-    with processes.open() as kernel:
+    if len(keys) < options.sources:
+        notes.append(
+            f"{len(keys)} search keys instead of {options.sources}: "
+            "the graph has no more vertices with edges that the reference would draw"
+        )
+    num_vertices = processes.num_vertices  # at least two, since there are keys
+    with closing(processes.open()) as kernel:
         sources, back_to_back = _search_all(kernel, processes, keys, options.validate)
         report = kernel.make_report(
-            scale=_scale_of(options, processes.num_vertices),
+            scale=float(options.scale) if options.graph is None else math.log2(num_vertices),
             device=kernel.device_info,
-            edgefactor=processes.num_input_edges / processes.num_vertices,
-            num_vertices=processes.num_vertices,
+            edgefactor=processes.num_input_edges / num_vertices,
+            num_vertices=num_vertices,
             generation_seconds=processes.generation_seconds,
             construction_seconds=processes.construction_seconds + kernel.construction_seconds,
             searches_back_to_back=back_to_back,
@@ -85,15 +91,6 @@ def _keys(processes: OneProcess | ManyRanks, options: Graph500Options) -> list[i
     if not keys:
         raise processes.error("the graph has no edge between two vertices, so no search key")
     return keys
-
-
-def _few_keys(keys: list[int], options: Graph500Options) -> list[str]:
-    if len(keys) >= options.sources:
-        return []
-    return [
-        f"{len(keys)} search keys instead of {options.sources}: "
-        "the graph has no more vertices with edges that the reference would draw"
-    ]
 
 
 def _search_all(
@@ -193,9 +190,3 @@ def meters_of(
     if info is None:
         unmeasured = [u for u in unmeasured if u.domain != "device"]
     return meters, unmeasured
-
-
-def _scale_of(options: Graph500Options, num_vertices: int) -> float:
-    if options.graph is None:
-        return float(options.scale)
-    return math.log2(num_vertices) if num_vertices else 0.0

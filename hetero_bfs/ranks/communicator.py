@@ -1,14 +1,13 @@
 """Communication between ranks: a few collective calls, and errors that all ranks raise.
 
-mpi.py makes them with MPI; `Alone` is the only rank of a run without MPI. Every rank must make the
-same calls in the same order.
+mpi.py makes them with MPI. Every rank must make the same calls in the same order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,91 +18,6 @@ from hetero_bfs.support.memory import PAGE_BYTES
 Operation = Literal["max", "min", "sum"]
 
 Counts = npt.NDArray[np.int64]
-
-
-class Board(Protocol):
-    """Memory on each host in which every rank of the run has a part, readable by all."""
-
-    memory: npt.NDArray[Any]
-    places: Counts
-    """Position of each rank's part in `memory`."""
-    beside: npt.NDArray[np.uint8]
-    """Further memory, for the ranks of one host only. It begins on a page boundary."""
-
-    def complete(self) -> None:
-        """Wait until all ranks have written their parts; then each host has all parts.
-
-        A rank must read them before its next collective call.
-        """
-
-
-class Communicator(Protocol):
-    """The ranks of a run, from the view of one rank.
-
-    Arrays are contiguous and one-dimensional. A host is a machine whose ranks share memory. In a
-    call the arrays of all ranks have the same dtype.
-    """
-
-    rank: int
-    """From 0."""
-    size: int
-    host_rank: int
-    """Number of this rank on its host, from 0."""
-    host_size: int
-    num_hosts: int
-    host_ranks: list[int]
-    """The ranks of this host, by their `host_rank`."""
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-
-    def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Replace each item by the maximum, the minimum or the sum over ranks."""
-
-    def collect(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, by rank; values must be small and picklable."""
-
-    def gather_to_all(
-        self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
-    ) -> None:
-        """Send `send` to all ranks; rank r's counts[r] items arrive at receive[places[r]:].
-
-        `send` may be the part of `receive` where it would arrive.
-        """
-
-    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
-        """Return a board with room for counts[r] items of rank r; all ranks make the same call.
-
-        All boards use the same memory, which grows as needed and is never freed.
-        """
-
-    def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
-        """Send item r to rank r, for all r; item r of `receive` is from rank r."""
-
-    def exchange_parts(
-        self,
-        send: npt.NDArray[Any],
-        counts: Counts,
-        places: Counts,
-        receive: npt.NDArray[Any],
-        received: Counts,
-    ) -> None:
-        """Send send[places[r]:][:counts[r]] to each rank r.
-
-        Received items are ordered by rank: received[r] items are from rank r.
-        """
-
-    def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array of zeros that all ranks of this host share."""
-
-    def free_shared(self) -> None:
-        """Free all arrays of `shared_array`, which must not be used any more; all ranks call it."""
-
-    def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
-
-    def abort(self) -> None:
-        """End all ranks with status 1; this rank immediately."""
 
 
 class BoardMemory:
@@ -128,44 +42,72 @@ class BoardMemory:
 
 
 @dataclass
-class _OwnBoard:
+class Board:
+    """Memory on each host in which every rank of the run has a part, readable by all.
+
+    `places` has the position of each rank's part in `memory`. `beside` is further memory, for the
+    ranks of one host only. It begins on a page boundary.
+    """
+
     memory: npt.NDArray[Any]
     places: Counts
     beside: npt.NDArray[np.uint8]
 
     def complete(self) -> None:
-        """Do nothing: all parts are this rank's."""
+        """Wait until all ranks have written their parts; then each host has all parts.
+
+        A rank must read them before its next collective call.
+        """
 
 
-class Alone:
-    """A `Communicator` without other ranks."""
+class Communicator:
+    """The ranks of a run, from the view of one rank. In this class it is the only one.
 
-    rank = host_rank = 0
-    size = host_size = num_hosts = 1
+    Arrays are contiguous and one-dimensional. A host is a machine whose ranks share memory. In a
+    call the arrays of all ranks have the same dtype.
+    """
+
+    rank: int = 0
+    size: int = 1
+    host_rank: int = 0
+    """Number of this rank on its host, from 0."""
+    host_size: int = 1
+    num_hosts: int = 1
+    host_ranks: Sequence[int] = (0,)
+    """The ranks of this host, by their `host_rank`."""
 
     def __init__(self) -> None:
-        self.host_ranks = [0]
         self._boards = BoardMemory(lambda size: self.shared_array(size, np.uint8))
 
     def barrier(self) -> None:
-        pass
+        """Wait for all ranks."""
 
     def reduce_to_all(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        pass
+        """Replace each item by the maximum, the minimum or the sum over ranks."""
 
     def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, by rank; values must be small and picklable."""
         return [value]
 
     def gather_to_all(
         self, send: npt.NDArray[Any], receive: npt.NDArray[Any], counts: Counts, places: Counts
     ) -> None:
+        """Send `send` to all ranks; rank r's counts[r] items arrive at receive[places[r]:].
+
+        `send` may be the part of `receive` where it would arrive.
+        """
         receive[places[0] :][: counts[0]] = send
 
     def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
+        """Return a board with room for counts[r] items of rank r; all ranks make the same call.
+
+        All boards use the same memory, which grows as needed and is never freed.
+        """
         memory, beside = self._boards.cut(counts, dtype, beside_bytes)
-        return _OwnBoard(memory, np.zeros(1, np.int64), beside)
+        return Board(memory, np.zeros(1, np.int64), beside)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
+        """Send item r to rank r, for all r; item r of `receive` is from rank r."""
         receive[:] = send
 
     def exchange_parts(
@@ -176,18 +118,24 @@ class Alone:
         receive: npt.NDArray[Any],
         received: Counts,
     ) -> None:
+        """Send send[places[r]:][:counts[r]] to each rank r.
+
+        Received items are ordered by rank: received[r] items are from rank r.
+        """
         receive[:] = send[places[0] :][: counts[0]]
 
     def shared_array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array of zeros that all ranks of this host share."""
         return np.zeros(size, dtype)
 
     def free_shared(self) -> None:
-        pass
+        """Free all arrays of `shared_array`, which must not be used any more; all ranks call it."""
 
     def combine_hosts(self, array: npt.NDArray[Any], operation: Operation) -> None:
-        pass
+        """Combine the `shared_array` of all hosts, item by item; all ranks wait for it."""
 
     def abort(self) -> None:
+        """End all ranks with status 1; this rank immediately."""
         raise SystemExit(1)
 
 

@@ -20,6 +20,8 @@ from hetero_bfs.graph.edge_source import (
     check_ends,
     typed_chunks,
 )
+from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
+from hetero_bfs.graph.kernels.sorting import sort_by_weight
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.graph.search_graph import first_neighbours_of
 from hetero_bfs.graph.weights import (
@@ -31,6 +33,16 @@ from hetero_bfs.graph.weights import (
     weighted_chunks,
 )
 from hetero_bfs.ranks.communicator import Communicator, agreed, parts_of
+from hetero_bfs.ranks.owner_kernels import (
+    columns_of_numbers,
+    combine_duplicates,
+    count_degrees,
+    count_keys,
+    lists_of_keys,
+    make_keys,
+    place_by_vertex,
+    renumber_keys,
+)
 from hetero_bfs.ranks.partition import LINE_COLUMNS, Partition, RankGraph, count_owned
 from hetero_bfs.support.memory import aligned_empty, shrink
 
@@ -62,8 +74,6 @@ def construct(
     bits. Raises `GraphError`, only on the rank that reads them, if the edges change between two
     reads.
     """
-    from hetero_bfs.ranks.owner_kernels import renumber_keys
-
     rank = communicator.rank
     duplicates: Duplicates = getattr(share, "duplicates", "min")
     ways = [
@@ -71,7 +81,10 @@ def construct(
     ]
     owned = count_owned(share.num_vertices, communicator.size)
     raw_degrees = [_count_degrees(keys, int(owned[rank])) for keys, _ in ways]
-    own, old_of_own = _number_own(sum(raw_degrees[1:], raw_degrees[0]))
+    degree = sum(raw_degrees[1:], raw_degrees[0])
+    own = np.empty(degree.size, np.uint32)
+    old_of_own = np.empty(np.count_nonzero(degree), np.uint32)
+    order_by_falling_degree(degree, own, old_of_own)
     first = parts_of(owned)
     all_numbers = np.empty(int(owned.sum()), np.uint32)
     communicator.gather_to_all(own, all_numbers, owned, first)
@@ -82,7 +95,8 @@ def construct(
         renumber_keys(keys, own, all_numbers, first)
         sort = partial(_sorted_lists, keys, weights, duplicates, old_of_own.size)
         made.append(agreed(communicator, sort))
-    leading = old_of_own.size if share.directed else _num_leading(made[0].degree)
+    leads = np.flatnonzero(made[0].degree > 1)  # the vertices with several edges
+    leading = old_of_own.size if share.directed else int(leads[-1]) + 1 if leads.size else 0
     sizes = np.array(communicator.collect((old_of_own.size, leading)), np.int64)
     partition = Partition(share.num_vertices, rank, sizes[:, 0].copy(), sizes[:, 1].copy())
     graphs = [_as_graph(lists, partition, share.directed, num_input_edges) for lists in made]
@@ -119,8 +133,6 @@ def _collect_keys(
 
     If the graph is directed, the keys are of one direction.
     """
-    from hetero_bfs.ranks.owner_kernels import count_keys, make_keys
-
     weight_dtype, ranks = weight_dtype_of(share), communicator.size
     both = not (share.both_directions or share.directed)
     by_part = np.empty((numba.get_num_threads(), ranks), np.int64)
@@ -172,22 +184,9 @@ def _collect_keys(
 
 
 def _count_degrees(keys: Keys, owned: int) -> VertexArray:
-    from hetero_bfs.ranks.owner_kernels import count_degrees
-
     degree = np.zeros(owned, np.uint32)
     count_degrees(keys, degree)
     return degree
-
-
-def _number_own(degree: VertexArray) -> tuple[VertexArray, VertexArray]:
-    from hetero_bfs.graph.kernels.buckets import order_by_falling_degree
-
-    own, old_of_own = (
-        np.empty(degree.size, np.uint32),
-        np.empty(np.count_nonzero(degree), np.uint32),
-    )
-    order_by_falling_degree(degree, own, old_of_own)
-    return own, old_of_own
 
 
 def _check_numbers(communicator: Communicator, size: int) -> None:
@@ -214,8 +213,6 @@ def _sorted_lists(
     keys: Keys, weights: WeightArray | None, duplicates: Duplicates, size: int
 ) -> _Lists:
     """Return the neighbour lists of `size` vertices; without weights, in the memory of `keys`."""
-    from hetero_bfs.ranks.owner_kernels import lists_of_keys
-
     if weights is not None:
         return _weighted_lists(keys, weights, duplicates, size)
     _sort(keys, numba.get_num_threads())
@@ -240,9 +237,6 @@ def _sort(keys: Keys, threads: int) -> None:
 
 def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, size: int) -> _Lists:
     """Return neighbour lists with weights; raise `GraphError` if a sum is beyond int32."""
-    from hetero_bfs.graph.kernels.sorting import sort_by_weight
-    from hetero_bfs.ranks.owner_kernels import combine_duplicates, place_by_vertex
-
     degree = _count_degrees(keys, size)
     indptr = np.zeros(size + 1, np.int64)
     np.cumsum(degree, out=indptr[1:])
@@ -256,17 +250,9 @@ def _weighted_lists(keys: Keys, weights: WeightArray, duplicates: Duplicates, si
     return _Lists(degree, neighbours[:stored].copy(), placed[:stored].copy())
 
 
-def _num_leading(degree: VertexArray) -> int:
-    """Return the number of vertices up to the last one with several edges."""
-    leads = np.flatnonzero(degree > 1)
-    return int(leads[-1]) + 1 if leads.size else 0
-
-
 def _as_graph(
     lists: _Lists, partition: Partition, directed: bool, num_input_edges: int
 ) -> CSRGraph:
-    from hetero_bfs.ranks.owner_kernels import columns_of_numbers
-
     degree, indices, weights = lists
     columns_of_numbers(indices, partition.first_column)
     indptr = aligned_empty(degree.size + 1, np.int64)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.ranks.communicator import Communicator, Counts, agreed, parts_of
+from hetero_bfs.ranks.owner_kernels import count_by_owner, sort_by_owner
 from hetero_bfs.ranks.partition import Partition
 from hetero_bfs.scheduling.rank_decision import ExchangeCosts
 from hetero_bfs.support.memory import aligned_empty, check_shared_memory, free_shared_bytes
@@ -48,8 +49,6 @@ def mail(
     messages: npt.NDArray[Any],
 ) -> Mail:
     """Send each message to the owner of its column, by three collective calls."""
-    from hetero_bfs.ranks.owner_kernels import count_by_owner, sort_by_owner
-
     counts, received = (np.zeros(communicator.size, np.int64) for _ in range(2))
     owners, first = partition.owner_of_line, partition.first_column
     count_by_owner(columns, owners, counts)
@@ -68,8 +67,6 @@ def mail_loops(
     partition: Partition, columns: npt.NDArray[np.uint32], messages: npt.NDArray[Any]
 ) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the compiled loops of `mail`, with arguments of the same types (`HostRun`)."""
-    from hetero_bfs.ranks.owner_kernels import count_by_owner, sort_by_owner
-
     owners, first = partition.owner_of_line, partition.first_column
     return [
         (count_by_owner, (columns, owners, first)),

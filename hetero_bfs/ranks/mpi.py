@@ -1,4 +1,4 @@
-"""Ranks under MPI (mpi4py). Imported only in a process that an MPI launcher has started."""
+"""Ranks under MPI. mpi4py is imported only in a process that an MPI launcher has started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.errors import AgreedError
-from hetero_bfs.ranks.communicator import Board, BoardMemory, Counts, Operation, parts_of
+from hetero_bfs.ranks.communicator import (
+    Board,
+    BoardMemory,
+    Communicator,
+    Counts,
+    Operation,
+    parts_of,
+)
 from hetero_bfs.support.environment import core_numbers, is_open_mpi, launched_ranks, usable_cores
 
 _NAP_SECONDS = 2e-5
@@ -91,18 +98,18 @@ def _address(array: npt.NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-class MPICommunicator:
+class MPICommunicator(Communicator):
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI
 
         self._comm = comm
         self._in_place = MPI.IN_PLACE
         self._operations = {"max": MPI.MAX, "min": MPI.MIN, "sum": MPI.SUM}
-        self.rank: int = comm.rank
-        self.size: int = comm.size
+        self.rank = comm.rank
+        self.size = comm.size
         self._host = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.host_rank: int = self._host.rank
-        self.host_size: int = self._host.size
+        self.host_rank = self._host.rank
+        self.host_size = self._host.size
         cores: set[int] = set().union(*self._host.allgather(core_numbers()))
         crowded = self.host_size > usable_cores(len(cores))
         # The same on all ranks: blocking and non-blocking collective calls do not match.
@@ -110,8 +117,8 @@ class MPICommunicator:
         self._leaders = comm.Split(0 if self.host_rank == 0 else MPI.UNDEFINED)
         heads = comm.allgather(self._host.bcast(self.rank))
         self._hosts = [[r for r in range(comm.size) if heads[r] == h] for h in sorted({*heads})]
-        self.host_ranks: list[int] = next(host for host in self._hosts if self.rank in host)
-        self.num_hosts: int = len(self._hosts)
+        self.host_ranks = next(host for host in self._hosts if self.rank in host)
+        self.num_hosts = len(self._hosts)
         self._windows: list[Any] = []
         self._boards = BoardMemory(lambda size: self._share(size, np.uint8)[0])  # never freed
 
@@ -201,8 +208,8 @@ class MPICommunicator:
         _abort(self._comm)
 
 
-class _MPIBoard:
-    """A `Board` in the shared memory of each host.
+class _MPIBoard(Board):
+    """A board in the shared memory of each host.
 
     The parts of a host's ranks are contiguous, so that one rank sends them all.
     """
@@ -216,7 +223,7 @@ class _MPIBoard:
     ) -> None:
         order = np.concatenate(ranks._hosts)
         of_hosts = np.array([counts[host].sum() for host in ranks._hosts])
-        self.memory, self.beside, self.places = memory, beside, np.empty_like(counts)
+        super().__init__(memory, np.empty_like(counts), beside)
         self.places[order] = parts_of(counts[order])
         self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +20,6 @@ T = TypeVar("T")
 
 
 def usual_threads(communicator: Communicator) -> int:
-    import numba
-
     return max(int(numba.get_num_threads()) // communicator.host_size, 1)
 
 

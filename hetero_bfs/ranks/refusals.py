@@ -7,52 +7,39 @@ a message is the same for both, but for the name (`setting`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from hetero_bfs.devices.opencl.driver import NO_DEVICE
 from hetero_bfs.errors import AgreedError
 from hetero_bfs.support.messages import setting
 
-
-class Refusal(NamedTuple):
-    """Whether several ranks refuse a value of an argument, and what they do instead."""
-
-    refuses: Callable[[Any], bool]
-    why: str
-
-
-Refusals = Mapping[str, Refusal]
+Refusals = Mapping[str, tuple[Callable[[Any], bool], str]]
+"""By argument: whether several ranks refuse a value, and what they do instead."""
 
 
 def _unless(*values: object) -> Callable[[Any], bool]:
     return lambda given: given not in values
 
 
-def _is_given(value: Any) -> bool:
-    return value is not None
-
-
 _ON_CPU = "several ranks run programs on the CPU"
 
 ENGINE: Refusals = {
-    "selector": Refusal(
+    "selector": (
         lambda given: given in ("daga", "yasui", "zhang") or not isinstance(given, str),
         "daga, yasui, zhang and selectors of your own know no other ranks",
     ),
-    "order": Refusal(_unless("auto", "degree"), "each rank orders its vertices by degree"),
-    "decision_interval": Refusal(_unless(1), "ranks decide at each level"),
+    "order": (_unless("auto", "degree"), "each rank orders its vertices by degree"),
+    "decision_interval": (_unless(1), "ranks decide at each level"),
 }
 """Settings of an engine."""
 
 ON_CPU: Refusals = {
-    "device": Refusal(
-        _unless(None, NO_DEVICE), "on several ranks only breadth-first search uses devices"
-    )
+    "device": (_unless(None, NO_DEVICE), "on several ranks only breadth-first search uses devices")
 }
 """Settings of an engine for all else than breadth-first search."""
 
 GRAPH500: Refusals = {
-    "power_log": Refusal(_is_given, "energy is measured of one process"),
+    "power_log": (_unless(None), "energy is measured of one process"),
     **ENGINE,
 }
 """Options of the benchmark and of its engine."""
@@ -60,11 +47,9 @@ GRAPH500: Refusals = {
 GRAPH500_SSSP: Refusals = {**ON_CPU, **GRAPH500}
 
 PROGRAMS: Refusals = {
-    "mode": Refusal(_unless("synchronous"), 'several ranks run programs in mode "synchronous"'),
-    "place": Refusal(_unless("auto", "cpu"), _ON_CPU),
-    "schedule": Refusal(
-        lambda names: any(name.startswith("device") for name in names or ()), _ON_CPU
-    ),
+    "mode": (_unless("synchronous"), 'several ranks run programs in mode "synchronous"'),
+    "place": (_unless("auto", "cpu"), _ON_CPU),
+    "schedule": (lambda names: any(name.startswith("device") for name in names or ()), _ON_CPU),
 }
 """Options of a vertex program's run."""
 
@@ -75,8 +60,8 @@ def of_one_process(what: str) -> str:
 
 def refuse(rows: Refusals, given: Mapping[str, Any]) -> None:
     """Raise `AgreedError` for an argument that several ranks refuse; all ranks have the same."""
-    for name, row in rows.items():
-        if name in given and row.refuses(given[name]):
+    for name, (refuses, why) in rows.items():
+        if name in given and refuses(given[name]):
             raise AgreedError(
-                f"{setting(name)} needs a single process: {row.why}; start without mpirun"
+                f"{setting(name)} needs a single process: {why}; start without mpirun"
             )

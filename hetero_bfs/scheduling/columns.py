@@ -14,7 +14,6 @@ from numba import njit
 
 from hetero_bfs.scheduling.schema import (
     COLUMNS,
-    DEVICE,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
     HOST,
@@ -217,13 +216,6 @@ class Migrations(NamedTuple):
     switch: DeviceKind | None
 
 
-_NAMES: dict[int, DeviceKind | None] = {
-    HOST: DEVICE_KINDS[HOST],
-    DEVICE: DEVICE_KINDS[DEVICE],
-    -1: None,
-}
-
-
 def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -> Migrations:
     """Return the migrations before a level, between the host and the first device.
 
@@ -236,4 +228,4 @@ def migrations_of(last: Strategy | None, strategy: Strategy, dense_push: bool) -
         is_queue = leaves_queue.py_func(last.direction == "top-down", last.dense_pushes, dense_push)
     there = DEVICE_KINDS.index(strategy.device_kind)
     found = migrations_between.py_func(kind, is_queue, there, strategy.direction == "top-down")
-    return Migrations(*(_NAMES[place] for place in found[:3]))
+    return Migrations(*(None if place < 0 else DEVICE_KINDS[place] for place in found[:3]))

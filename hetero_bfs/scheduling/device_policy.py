@@ -5,44 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.scheduling.columns import (
-    CONVERT,
-    NUM_COLUMNS,
-    NUM_MIGRATION_COLUMNS,
-    SWITCH,
-    expectations,
-    fill_columns,
-    found_share,
-    opened_lists,
-    scattered_finds,
-    share_left,
-    unsteadiness,
-)
-from hetero_bfs.scheduling.policy import (
-    DIRECTION,
-    FIXED,
-    LEAST_ALIKE,
-    LEAST_SECONDS,
-    MODEL,
-    MOST_ALIKE,
-    MOST_CANDIDATES,
-    MOST_COST_TO_GO_ROWS,
-    SPEEDS,
-    VARIANT,
-    Policy,
-    choose_direction,
-    is_faster_bottom_up,
-    is_near,
-    steps_of,
-)
-from hetero_bfs.scheduling.schema import (
-    DEVICE,
-    HOST,
-    grows,
-    is_dense_push,
-    size_of,
-    was_bottom_up,
-)
+from hetero_bfs.scheduling import columns, schema
+from hetero_bfs.scheduling import policy as policies
+from hetero_bfs.scheduling.columns import NUM_COLUMNS, NUM_MIGRATION_COLUMNS, SWITCH
+from hetero_bfs.scheduling.policy import FIXED, MOST_CANDIDATES, MOST_COST_TO_GO_ROWS, Policy
+from hetero_bfs.scheduling.schema import DEVICE, HOST
 
 _PACKED_NUMBERS = (
     "RULE",
@@ -58,26 +25,24 @@ _PACKED_NUMBERS = (
 )
 """The first items of a packed policy; migrations, candidates and the rest follow."""
 
+_POLICY_NUMBERS = (
+    *("FIXED", "DIRECTION", "MODEL", "SPEEDS", "LEAST_ALIKE", "MOST_ALIKE", "LEAST_SECONDS"),
+    *("MOST_CANDIDATES", "MOST_COST_TO_GO_ROWS"),
+)
 OPENCL = {
     **{name: place for place, name in enumerate((*_PACKED_NUMBERS, "MIGRATIONS"))},
-    "FIXED": FIXED,
-    "DIRECTION": DIRECTION,
-    "MODEL": MODEL,
-    "SPEEDS": SPEEDS,
-    "LEAST_ALIKE": LEAST_ALIKE,
-    "MOST_ALIKE": MOST_ALIKE,
-    "LEAST_SECONDS": LEAST_SECONDS,
-    "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_COST_TO_GO_ROWS": MOST_COST_TO_GO_ROWS,
+    **{name: getattr(policies, name) for name in _POLICY_NUMBERS},
     "SWITCH": SWITCH,
-    "CONVERT": CONVERT,
+    "CONVERT": columns.CONVERT,
 }
 """Numbers shared with policy.cl (built_programs.py)."""
 
 FUNCTIONS = (
-    *(is_dense_push, size_of, was_bottom_up, grows, found_share, unsteadiness),
-    *(scattered_finds, opened_lists, expectations, fill_columns),
-    *(share_left, steps_of, is_near, choose_direction, is_faster_bottom_up),
+    *(schema.is_dense_push, schema.size_of, schema.was_bottom_up, schema.grows),
+    *(columns.found_share, columns.unsteadiness, columns.scattered_finds, columns.opened_lists),
+    *(columns.expectations, columns.fill_columns, columns.share_left),
+    *(policies.steps_of, policies.is_near),
+    *(policies.choose_direction, policies.is_faster_bottom_up),
 )
 KINDS = {"columns": "__local float *", "state": "const float *"}
 """Functions that policy.cl calls (device_code.py), and the arrays among their parameters."""
@@ -109,7 +74,7 @@ def pack_policy(
         "MEAN_DEGREE": max(num_edges / max(num_vertices, 1), 1.0),
     }
     numbers = [named[name] for name in _PACKED_NUMBERS]
-    traits = (policy.places == place, policy.top_down, policy.traits[:, VARIANT])
+    traits = (policy.places == place, policy.top_down, policy.traits[:, policies.VARIANT])
     weights = policy.weights.copy()
     elsewhere = (policy.places != place) & (policy.places != HOST)
     further = policy.migrations[SWITCH, policy.places[elsewhere]]

@@ -187,7 +187,7 @@ def find_model(host: str, device: str | None) -> SpeedModel | None:
     `ModelError` if no matching model is usable.
     """
     wanted = f"{host}__{DEVICELESS if device is None else device}"
-    files = _all_files()
+    files = _shipped_files() | _own_files()
     if wanted in files:
         return _read_file(files[wanted])
     if device is not None:
@@ -247,10 +247,6 @@ def _read_file(path: Traversable) -> SpeedModel:
         return read_model(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} cannot be read as a speed model: {error}") from error
-
-
-def _all_files() -> dict[str, Traversable]:
-    return _shipped_files() | _own_files()
 
 
 def _own_files() -> dict[str, Traversable]:

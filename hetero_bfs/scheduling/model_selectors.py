@@ -80,12 +80,8 @@ class ModelSelector(Selector):
     With THRESHOLDS alone and before `on_graph`, the thresholds are Beamer's own, on the first
     device that has candidates.
 
-    The policy `by_model` predicts the seconds of a level; it has no cost-to-go.
-
-    Parameters
-    ----------
-    predictors : tuple of two sequences of Linear
-        Formulas of the candidates at SMALL and at LARGE levels.
+    The policy `by_model` predicts the seconds of a level; it has no cost-to-go. `predictors` are
+    formulas of the candidates at SMALL and at LARGE levels.
     """
 
     model: SpeedModel

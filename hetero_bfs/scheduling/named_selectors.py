@@ -15,7 +15,6 @@ from hetero_bfs.scheduling.selectors import (
     Selector,
     alpha_beta,
     by_direction,
-    streaming_rule,
 )
 from hetero_bfs.scheduling.speed_model import TRAIN_COMMAND, SpeedModel
 from hetero_bfs.scheduling.strategies import (
@@ -28,6 +27,9 @@ from hetero_bfs.support.messages import setting
 
 SELECTORS = (*NAMED_SELECTORS, "fixed:NAME[,NAME...]")
 
+_STREAMING_ALPHA, _STREAMING_BETA = 30, 256
+"""Thresholds of "auto" for edges that stream through the device. Models are fitted to levels whose
+edges are resident there. Going bottom-up early and top-down late needs fewer pages."""
 
 _NO_MODEL = (
     "no speed model for this {}; searches {}; train one with "
@@ -83,7 +85,7 @@ def make_selector(
             )
         return DirectionSelector("daga", by_direction(candidates, "cpu", "device")), []
     if wanted == "auto" and streams:
-        return streaming_rule(device, candidates), []
+        return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA), []
     return _model_selector(wanted, [device, *others], candidates, measures)
 
 

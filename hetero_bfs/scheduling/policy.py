@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.columns import (
     NUM_COLUMNS,
     NUM_MIGRATION_COLUMNS,
@@ -37,26 +38,9 @@ from hetero_bfs.scheduling.columns import (
     transition_seconds,
 )
 from hetero_bfs.scheduling.schema import (
-    CHOSEN,
-    CHOSEN_AT,
-    DEVICE,
     FRONTIER_EDGES,
     FRONTIER_VERTICES,
-    FURTHER_LEVELS,
-    HOST,
-    LEVEL,
-    PLACE,
-    PREDICTED,
-    QUEUE,
-    RECORD_STATE,
-    REPRESENTATION,
-    SELECT_SECONDS,
-    STRATEGY,
-    TINY_EDGES,
-    TRANSFER_SECONDS,
     UNVISITED_EDGES,
-    UNVISITED_VERTICES,
-    WITHIN,
     grows,
     has_queue,
     row_of,
@@ -83,31 +67,23 @@ close choice, the upper bound for a clear choice."""
 class Policy(NamedTuple):
     """A selector as data; candidates are numbered in the selector's order.
 
-    Parameters
-    ----------
-    rule : int64
-        FIXED, DIRECTION, SPEEDS or MODEL.
-    schedule : int64 (levels,)
-        FIXED: candidates by level. DIRECTION, SPEEDS: the candidates for top-down and for
-        bottom-up.
-    alpha, beta : float64
-        DIRECTION's thresholds; SPEEDS has only alpha.
-    weights : float64 (2, candidates, NUM_COLUMNS)
-        MODEL: seconds per unit of each column, of SMALL and of LARGE levels.
-    migrations : float64 (3, places, NUM_MIGRATION_COLUMNS)
-        MODEL: weights of starting at a place, switching to it, converting a bitmap there.
-    cost_to_go : float64 (rows, 1 + candidates)
-        MODEL: expected cost of the remaining levels after a level by each candidate
-        (rehearsal.py). The first column is the `share_left` of that level. May be empty.
-    caution : float64
-        MODEL: see CAUTION; 1 for none.
-    places, top_down : int64, bool (candidates,)
-        Place and direction of each candidate.
-    traits : int64 (candidates, 3)
-        ROW, VARIANT and DENSE_PUSHES: the row in STRATEGIES, and two fields of `Strategy`. They are
-        one array, since passing each array from Python to compiled code takes time.
-    work : float64 (NUM_COLUMNS,)
-        Scratch.
+    rule : int64; FIXED, DIRECTION, SPEEDS or MODEL
+    schedule : int64 (levels,); FIXED: candidates by level. DIRECTION, SPEEDS: the candidates for
+        top-down and for bottom-up
+    alpha, beta : float64; DIRECTION's thresholds; SPEEDS has only alpha
+    weights : float64 (2, candidates, NUM_COLUMNS); MODEL: seconds per unit of each column, of SMALL
+        and of LARGE levels
+    migrations : float64 (3, places, NUM_MIGRATION_COLUMNS); MODEL: weights of starting at a place,
+        switching to it, converting a bitmap there
+    cost_to_go : float64 (rows, 1 + candidates); MODEL: expected cost of the remaining levels after
+        a level by each candidate (rehearsal.py). The first column is the `share_left` of that
+        level. May be empty
+    caution : float64; MODEL: see CAUTION; 1 for none
+    places, top_down : int64, bool (candidates,); place and direction of each candidate
+    traits : int64 (candidates, 3); ROW, VARIANT and DENSE_PUSHES: the row in STRATEGIES, and two
+        fields of `Strategy`. They are one array, since passing each array from Python to compiled
+        code takes time
+    work : float64 (NUM_COLUMNS,); scratch
     """
 
     rule: Any
@@ -125,7 +101,7 @@ class Policy(NamedTuple):
 
 
 def num_places(candidates: Sequence[Strategy]) -> int:
-    return 1 + max((DEVICE, *(s.place for s in candidates)))
+    return 1 + max((schema.DEVICE, *(s.place for s in candidates)))
 
 
 def make_policy(rule: int, candidates: Sequence[Strategy], **fields: Any) -> Policy:
@@ -184,12 +160,13 @@ def _find_row(cost_to_go, left):
 
 @njit(inline="always")
 def _is_early(state):
-    return state[PLACE] < DEVICE and _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    is_small = _TURN * state[FRONTIER_EDGES] < state[UNVISITED_EDGES]
+    return state[schema.PLACE] < schema.DEVICE and is_small
 
 
 @njit(inline="always")
 def _care(policy, early, s):
-    careful = early and policy.places[s] == HOST and not policy.top_down[s]
+    careful = early and policy.places[s] == schema.HOST and not policy.top_down[s]
     return policy.caution if careful else 1.0
 
 
@@ -202,7 +179,7 @@ def steps_of(num_vertices, frontier_edges, unvisited_vertices):
 
 @njit(inline="always")
 def _steps(num_vertices, state):
-    return steps_of(num_vertices, state[FRONTIER_EDGES], state[UNVISITED_VERTICES])
+    return steps_of(num_vertices, state[FRONTIER_EDGES], state[schema.UNVISITED_VERTICES])
 
 
 @kernel(counted=False, inlined=True, inner=True)
@@ -210,7 +187,7 @@ def _choose_by_model(policy, num_vertices, num_edges, state, predicted, total):
     columns = policy.work
     fill_columns(columns, num_vertices, state)
     weights = policy.weights[size_of_level(state[FRONTIER_EDGES])]
-    kind = int(state[PLACE])
+    kind = int(state[schema.PLACE])
     cost_to_go = policy.cost_to_go
     row = -1
     if cost_to_go.shape[0]:
@@ -251,13 +228,8 @@ def scheduled(policy, level):
     return policy.schedule[min(level, policy.schedule.size - 1)]
 
 
-@kernel(counted=False)
+@kernel(counted=False, inlined=True)
 def choose(policy, num_vertices, num_edges, state, predicted, total):
-    return _choose(policy, num_vertices, num_edges, state, predicted, total)
-
-
-@kernel(counted=False, inlined=True, inner=True)
-def _choose(policy, num_vertices, num_edges, state, predicted, total):
     """Return the number of the candidate for the level that `state` describes (schema.py).
 
     A model fills `predicted` and `total`, float64 (candidates,): the predicted seconds of each
@@ -265,7 +237,7 @@ def _choose(policy, num_vertices, num_edges, state, predicted, total):
     them.
     """
     if policy.rule == FIXED:
-        return scheduled(policy, int(state[LEVEL]))
+        return scheduled(policy, int(state[schema.LEVEL]))
     if policy.rule == DIRECTION:
         return policy.schedule[choose_direction(policy.alpha, policy.beta, num_vertices, state)]
     if policy.rule == SPEEDS:
@@ -314,9 +286,9 @@ def _is_alike(num_vertices, state, record):
     microsecond.
     """
     return (
-        state[PLACE] == record[PLACE]
-        and state[REPRESENTATION] == record[REPRESENTATION]
-        and are_near(state, record, record[WITHIN])
+        state[schema.PLACE] == record[schema.PLACE]
+        and state[schema.REPRESENTATION] == record[schema.REPRESENTATION]
+        and are_near(state, record, record[schema.WITHIN])
         and _is_early(state) == _is_early(record)
         and _steps(num_vertices, state) == _steps(num_vertices, record)
     )
@@ -335,26 +307,27 @@ def choose_level(policy, interval, num_vertices, num_edges, state, records):
     row = _row_of(state)
     record = records[row]
     candidates = policy.places.size
-    for column in range(RECORD_STATE):
+    for column in range(schema.RECORD_STATE):
         record[column] = state[column]
-    for column in range(PREDICTED, record.size):
+    for column in range(schema.PREDICTED, record.size):
         record[column] = np.nan
-    before = int(records[row - 1, CHOSEN_AT]) if row else 0
-    stays = int(state[LEVEL]) % interval != 0
+    before = int(records[row - 1, schema.CHOSEN_AT]) if row else 0
+    stays = int(state[schema.LEVEL]) % interval != 0
     if row and policy.rule == MODEL:
         stays = stays or _is_alike(num_vertices, state, records[before])
     if not stays:
-        record[CHOSEN_AT] = row
-        predicted = record[PREDICTED : PREDICTED + candidates]
-        total = record[PREDICTED + candidates :]
-        chosen = _choose(policy, num_vertices, num_edges, state, predicted, total)
+        record[schema.CHOSEN_AT] = row
+        predicted = record[schema.PREDICTED : schema.PREDICTED + candidates]
+        total = record[schema.PREDICTED + candidates :]
+        chosen = choose(policy, num_vertices, num_edges, state, predicted, total)
         if policy.rule == MODEL:
-            record[WITHIN] = stays_within(policy, state, predicted, total, chosen)
+            record[schema.WITHIN] = stays_within(policy, state, predicted, total, chosen)
     else:
-        record[CHOSEN_AT] = before
-        chosen = int(records[before, STRATEGY])
-    record[STRATEGY] = state[CHOSEN] = chosen
-    record[TRANSFER_SECONDS] = record[SELECT_SECONDS] = record[FURTHER_LEVELS] = 0.0
+        record[schema.CHOSEN_AT] = before
+        chosen = int(records[before, schema.STRATEGY])
+    record[schema.STRATEGY] = state[schema.CHOSEN] = chosen
+    record[schema.TRANSFER_SECONDS] = record[schema.SELECT_SECONDS] = 0.0
+    record[schema.FURTHER_LEVELS] = 0.0
     return not stays and policy.rule == MODEL
 
 
@@ -379,16 +352,17 @@ def alike_levels(policy, state, records):
     The bounds are those of `_is_alike`, and of the rule. They admit no level where they would be
     complicated.
     """
-    anchor = records[int(records[_row_of(state), CHOSEN_AT])]
+    anchor = records[int(records[_row_of(state), schema.CHOSEN_AT])]
     half = 0.5 * state[UNVISITED_EDGES]  # so that one prediction suits all levels of a record
     if policy.rule == MODEL:
-        ratio = anchor[WITHIN]
+        ratio = anchor[schema.WITHIN]
         vertices, edges = ratio * anchor[FRONTIER_VERTICES], ratio * anchor[FRONTIER_EDGES]
         unvisited = max(half, anchor[UNVISITED_EDGES] / ratio)
-        simple = _is_early(anchor) and anchor[REPRESENTATION] == QUEUE
+        simple = _is_early(anchor) and anchor[schema.REPRESENTATION] == schema.QUEUE
         return Alike(vertices, edges, ratio, unvisited, _TURN if simple else np.inf)
     share = policy.alpha if policy.rule != FIXED else 0.0
-    return Alike(float(TINY_EDGES), float(TINY_EDGES), float(TINY_EDGES), half, share)
+    tiny = float(schema.TINY_EDGES)
+    return Alike(tiny, tiny, tiny, half, share)
 
 
 @njit(inline="always")

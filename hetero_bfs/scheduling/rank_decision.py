@@ -79,29 +79,18 @@ def predict(
 ):
     """Predict a push and a pull, each at the place where the rank would run it.
 
-    Parameters
-    ----------
     state : float64 (STATE_SIZE,)
-    weights : float64 (2, NUM_PREDICTED, NUM_COLUMNS)
-        Of speed models, at SMALL and at LARGE levels; all 0 without one.
-    floors : float64 (2,)
-        Constant seconds of a push and of a pull on the device; inf without a device.
-    move : float
-        Seconds that the move to the device takes.
-    trying : bool
-        Whether to take the device whatever its model predicts.
-    others_share : float
-        Share of the vertices that other ranks own.
-    factors : float64 (NUM_PREDICTED,)
-        Corrections of the predictions.
-    columns : float64 (NUM_COLUMNS,)
-        Scratch.
-    raw : float64 (NUM_PREDICTED,)
-        Filled with predictions without corrections and floors.
-    on_device : bool (2,)
-        Filled with the place of a push and of a pull.
-    reduced : float64 (NUM_REDUCED,)
-        Filled.
+    weights : float64 (2, NUM_PREDICTED, NUM_COLUMNS); of speed models, at SMALL and at LARGE
+        levels; all 0 without one
+    floors : float64 (2,); constant seconds of a push and of a pull on the device, inf without one
+    move : seconds that the move to the device takes
+    trying : whether to take the device whatever its model predicts
+    others_share : share of the vertices that other ranks own
+    factors : float64 (NUM_PREDICTED,); corrections of the predictions
+    columns : float64 (NUM_COLUMNS,); scratch
+    raw : float64 (NUM_PREDICTED,); filled with predictions without corrections and floors
+    on_device : bool (2,); filled with the place of a push and of a pull
+    reduced : float64 (NUM_REDUCED,); filled
     """
     edges, found = state[schema.FRONTIER_EDGES], state[schema.FRONTIER_VERTICES]
     unvisited, left = state[schema.UNVISITED_VERTICES], state[schema.UNVISITED_EDGES]
@@ -162,19 +151,12 @@ class DecidedDevice(Protocol):
 class RankDecision:
     """Chooses directions for one rank; all ranks choose the same.
 
-    Parameters
-    ----------
-    selector : str
-        "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all others
-        compare predictions.
-    reduce : callable
-        Replaces each item of an array by the maximum over ranks.
-    others_share : float
-        Share of the searched vertices that other ranks have.
-    num_vertices : int
-        Searched vertices of the largest rank.
-    correction : bool
-        Whether to learn from measured times. Without it no move to the device is a trial.
+    selector : "alpha-beta" is Beamer's rule, "fixed:TC,BG" a schedule of directions and places; all
+        others compare predictions
+    reduce : replaces each item of an array by the maximum over ranks
+    others_share : share of the searched vertices that other ranks have
+    num_vertices : searched vertices of the largest rank
+    correction : whether to learn from measured times; without it no move to the device is a trial
 
     `choose` may only compare values that are the same on all ranks: reduced, or of the whole graph.
     """

@@ -17,7 +17,6 @@ taken that returns to top-down the latest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -241,13 +240,8 @@ def _costs_after(policy, num_vertices, reference, after):
             after[level - 1, last] = least + _choosing_seconds(places[last], keeps, 1.0)
 
 
-class Rule(NamedTuple):
-    """Beamer's rule: numbers of the candidates for top-down and bottom-up, and the thresholds."""
-
-    top_down: int
-    bottom_up: int
-    alpha: float
-    beta: float
+Rule = tuple[int, int, float, float]
+"""Beamer's rule: numbers of the candidates for top-down and bottom-up, and the thresholds."""
 
 
 def find_rule(
@@ -271,7 +265,7 @@ def find_rule(
     alike = np.argwhere(costs[pair] <= (1.0 + _NEGLIGIBLE) * costs[pair].min())
     distance = np.abs(np.log(np.maximum(_ALPHAS, 1e-9) / _USUAL_ALPHA))
     a, b = min(alike.tolist(), key=lambda places: (distance[places[0]], -places[1]))
-    return Rule(*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b])), costs.min(axis=(1, 2))
+    return (*pairs[pair], float(_ALPHAS[a]), float(_BETAS[b])), costs.min(axis=(1, 2))
 
 
 @kernel(counted=False)

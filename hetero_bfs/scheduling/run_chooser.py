@@ -75,16 +75,10 @@ def _name(option: Any) -> str:
 class RunChooser(Generic[Option]):
     """The options of running an algorithm, and what is known of their seconds.
 
-    Parameters
-    ----------
-    options : sequence
-        They may be named later, in `choose`.
-    expected : mapping from option to float, optional
-        Predicted seconds of a run. Options that are not in it are tried.
-    opening : mapping from option to float, optional
-        Predicted seconds of opening an option; 0 for those that are not in it.
-    alone : str
-        Why there may be a single option.
+    options : they may be named later, in `choose`
+    expected : predicted seconds of a run, by option; options that are not in it are tried
+    opening : predicted seconds of opening an option; 0 for options that are not in it
+    alone : why there may be a single option
     """
 
     def __init__(

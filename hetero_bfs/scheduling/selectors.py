@@ -32,7 +32,6 @@ ALPHA = 15
 BETA = 18
 NEVER_BACK = 2.0**31
 """A beta beyond this keeps bottom-up to the end: no graph has that many vertices."""
-_STREAMING_ALPHA, _STREAMING_BETA = 30, 256
 
 
 @dataclass(frozen=True)
@@ -251,23 +250,11 @@ def alpha_beta(
     candidates: Sequence[Strategy],
     alpha: float = ALPHA,
     beta: float = BETA,
-    where: DeviceKind | None = None,
 ) -> Selector:
-    default: DeviceKind = "cpu" if device is None else "device"
-    kind = where or default
-    name = "alpha-beta"
-    if (alpha, beta, kind) != (ALPHA, BETA, default):
-        name = f"alpha-beta({alpha:g},{beta:g},{kind})"
+    kind: DeviceKind = "cpu" if device is None else "device"
+    is_usual = (alpha, beta) == (ALPHA, BETA)
+    name = "alpha-beta" if is_usual else f"alpha-beta({alpha:g},{beta:g},{kind})"
     return DirectionSelector(name, by_direction(candidates, kind, kind), alpha, beta)
-
-
-def streaming_rule(device: DeviceInfo | None, candidates: Sequence[Strategy]) -> Selector:
-    """Make the selector behind "auto" for edges that stream through the device: Beamer's rule.
-
-    Models are fitted to levels whose edges are resident on the device. Going bottom-up early and
-    top-down late needs fewer pages.
-    """
-    return alpha_beta(device, candidates, _STREAMING_ALPHA, _STREAMING_BETA)
 
 
 def by_direction(

@@ -28,6 +28,15 @@ from hetero_bfs.support.files import replacing
 SERIAL = "serial"
 """Strategy of the only record of a run by one thread, without an engine."""
 
+_COUNTS = {
+    "level": schema.LEVEL,
+    "frontier_vertices": schema.FRONTIER_VERTICES,
+    "frontier_edges": schema.FRONTIER_EDGES,
+    "unvisited_vertices": schema.UNVISITED_VERTICES,
+    "unvisited_edges": schema.UNVISITED_EDGES,
+}
+"""Features that are items of a state."""
+
 
 @dataclass(frozen=True)
 class LevelFeatures:
@@ -56,27 +65,19 @@ class LevelFeatures:
     ) -> LevelFeatures:
         """Read the state of a search, or a record of one of its levels (schema.py)."""
         kind = int(state[schema.PLACE])
-        edges = int(state[schema.FRONTIER_EDGES])
         return cls(
-            level=int(state[schema.LEVEL]),
-            frontier_vertices=int(state[schema.FRONTIER_VERTICES]),
-            frontier_edges=edges,
-            unvisited_vertices=int(state[schema.UNVISITED_VERTICES]),
-            unvisited_edges=int(state[schema.UNVISITED_EDGES]),
+            **{name: int(state[item]) for name, item in _COUNTS.items()},
             num_vertices=num_vertices,
             num_edges=num_edges,
-            growth=edges / float(state[schema.PREVIOUS_EDGES]),
+            growth=float(state[schema.FRONTIER_EDGES] / state[schema.PREVIOUS_EDGES]),
             device_kind=None if kind == schema.NOWHERE else DEVICE_KINDS[min(kind, schema.DEVICE)],
             representation=REPRESENTATIONS[int(state[schema.REPRESENTATION])],
         )
 
     def write_state(self, state: npt.NDArray[np.float64]) -> None:
         """Write these features to a state or record, the inverse of `from_state`."""
-        state[schema.LEVEL] = self.level
-        state[schema.FRONTIER_VERTICES] = self.frontier_vertices
-        state[schema.FRONTIER_EDGES] = self.frontier_edges
-        state[schema.UNVISITED_VERTICES] = self.unvisited_vertices
-        state[schema.UNVISITED_EDGES] = self.unvisited_edges
+        for name, item in _COUNTS.items():
+            state[item] = getattr(self, name)
         state[schema.PREVIOUS_EDGES] = self.frontier_edges / self.growth if self.growth else 1.0
         kind = self.device_kind
         state[schema.PLACE] = schema.NOWHERE if kind is None else DEVICE_KINDS.index(kind)
@@ -131,30 +132,22 @@ class LevelFeatures:
         - `opened_lists`: vertices whose first neighbour is expected to be unvisited, for bottom-up
           on the host
         """
-        from hetero_bfs.scheduling.columns import (
-            WORD_BITS,
-            expectations,
-            opened_lists,
-            scattered_finds,
-        )
+        from hetero_bfs.scheduling import columns
 
         n, unvisited, edges = self.num_vertices, self.unvisited_vertices, self.frontier_edges
-        examined, found = expectations(self._state())
+        state = np.zeros(schema.STATE_SIZE)
+        self.write_state(state)
+        examined, found = columns.expectations(state)
         is_dense = schema.is_dense_push(n, edges, unvisited)
         sizes = 1, n, self.frontier_vertices, edges, unvisited, self.unvisited_edges
         claims, scanned = (0, n) if is_dense else (found, 0)
         expected = examined, found, examined / max(unvisited, 1), claims, scanned
         unsteadiness = 1 - min(self.growth, 1 / self.growth) if self.growth else 1
-        scattered = scattered_finds.py_func(found, self.frontier_vertices)
-        words = min(n / WORD_BITS, unvisited)
-        opened = opened_lists.py_func(unvisited, examined)
+        scattered = columns.scattered_finds.py_func(found, self.frontier_vertices)
+        words = min(n / columns.WORD_BITS, unvisited)
+        opened = columns.opened_lists.py_func(unvisited, examined)
         numbers = (*sizes, *expected, unsteadiness, scattered, words, opened)
         return dict(zip(schema.COLUMNS, map(float, numbers), strict=True))
-
-    def _state(self) -> npt.NDArray[np.float64]:
-        state = np.zeros(schema.STATE_SIZE)
-        self.write_state(state)
-        return state
 
 
 @dataclass(frozen=True)
@@ -202,11 +195,8 @@ class LevelTrace:
         record = asdict(self.features)
         for name in ("expected_examined", "expected_found", "expected_length"):
             record[name] = self.features.columns[name]
-        record["strategy"] = self.strategy
-        record["seconds"] = self.seconds
-        record["transfer_seconds"] = self.transfer_seconds
-        record["select_seconds"] = self.select_seconds
-        record["found_vertices"] = self.found_vertices
+        names = "strategy", "seconds", "transfer_seconds", "select_seconds", "found_vertices"
+        record |= {name: getattr(self, name) for name in names}
         for name in STRATEGIES:
             record[f"predicted_{name}"] = self.predicted_seconds.get(name, "")
         for name in STRATEGIES:

@@ -75,7 +75,7 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         try:
             from numba.core.compiler import CompileResult
 
-            content = self._read(*self._entry(sig, target_context.codegen()))
+            content = private_cache.read(*self._entry(sig, target_context.codegen()))
             kept_sig, parts = pickle.loads(content)
             return CompileResult._rebuild(target_context, *parts) if kept_sig == sig else None
         except Exception:
@@ -88,25 +88,24 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
 
             name, stamp = self._entry(sig, data.codegen)
             lifted = all(loop.can_cache for loop in data.lifted)
-            if not name or folder() is None or not lifted or data.library.has_dynamic_globals:
-                return
-            private_cache.write(name, stamp, dumps((sig, data._reduce())))
+            if folder() is not None and lifted and not data.library.has_dynamic_globals:
+                private_cache.write(name, stamp, dumps((sig, data._reduce())))
         except Exception:
             return
 
     def holds(self, sig: Any, codegen: Any) -> bool:
         try:
-            self._read(*self._entry(sig, codegen))
+            private_cache.read(*self._entry(sig, codegen))
         except Exception:
             return False
         return True
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[str, bytes]:
-        """Return the name of a signature's file ("" for none) and its stamp."""
+        """Return the name of a signature's file and its stamp."""
         from numba.core.serialize import dumps
 
         if self._sources is None:
-            return "", b""
+            raise FileNotFoundError
         code = self._function.__code__
         cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
         closure = hashlib.sha256(dumps(cells)).hexdigest() if cells else ""
@@ -115,11 +114,6 @@ class CodeCache(caching.NullCache):  # type: ignore[misc]
         stamp = repr((whose, code.co_firstlineno, code.co_code, self._sources, _VERSIONS))
         readable = re.sub(r"\W+", "_", self._function.__qualname__)[:80]
         return f"{readable}-{hashlib.sha256(whose.encode()).hexdigest()[:32]}.bin", stamp.encode()
-
-    def _read(self, name: str, stamp: bytes) -> bytes:
-        if not name:
-            raise FileNotFoundError
-        return private_cache.read(name, stamp)
 
 
 def is_kept(dispatcher: Any, kinds: tuple[Any, ...]) -> bool:

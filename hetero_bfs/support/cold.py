@@ -79,5 +79,4 @@ def _after_fork() -> None:
     _asked.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)

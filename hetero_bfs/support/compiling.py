@@ -83,17 +83,12 @@ def kernel(
 ) -> Any:
     """Compile a function at its first call; it runs without Python's lock.
 
-    Used as `@kernel` or with options.
+    Used as `@kernel` or with options:
 
-    Parameters
-    ----------
-    counted : bool
-        False for functions that make no arrays and are called often by several threads. Numba then
-        omits its reference counts of arrays, which are atomic updates of shared words.
-    inlined : bool
-        True for small functions that would pass on many arrays, since each array is several words.
-    inner : bool
-        True for functions that only kernels call. The wrappers for Python and C are not compiled.
+    counted : False for functions that make no arrays and are called often by several threads. Numba
+        then omits its reference counts of arrays, which are atomic updates of shared words
+    inlined : True for small functions that would pass on many arrays, since each is several words
+    inner : True for functions that only kernels call; the wrapper for Python is not compiled
     """
     if function is None:
         options = {"parallel": parallel, "counted": counted, "inlined": inlined, "inner": inner}

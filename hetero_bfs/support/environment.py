@@ -52,17 +52,16 @@ def groups(controller: str) -> Iterator[tuple[Path, bool]]:
             yield top / folder, not controllers
 
 
-class _Files(NamedTuple):
-    """A group's files; `prefix` begins the entries of `memory.stat` that include its subgroups."""
-
-    limit: str
-    usage: str
-    prefix: str
-
-
-_VERSION_2 = _Files("memory.max", "memory.current", "")
-_VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
-_RECLAIMABLE = "active_file", "inactive_file"  # the page cache
+_MEMORY_FILES = {
+    True: ("memory.max", "memory.current", ("active_file", "inactive_file")),
+    False: (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        ("total_active_file", "total_inactive_file"),
+    ),
+}
+"""By whether a group is of version 2: files of its limit and its use, and the entries of
+`memory.stat` for the page cache, subgroups included."""
 
 
 class MemoryLimit(NamedTuple):
@@ -73,20 +72,18 @@ class MemoryLimit(NamedTuple):
 
 
 def memory_limit() -> MemoryLimit | None:
-    found = (
-        _read_limit(folder, _VERSION_2 if version_2 else _VERSION_1)
-        for folder, version_2 in groups("memory")
-    )
+    found = (_read_limit(folder, version_2) for folder, version_2 in groups("memory"))
     limits = [limit for limit in found if limit is not None]
     return min(limits, key=lambda limit: limit.free_bytes, default=None)
 
 
-def _read_limit(folder: Path, files: _Files) -> MemoryLimit | None:
+def _read_limit(folder: Path, version_2: bool) -> MemoryLimit | None:
+    limit_file, usage_file, reclaimed = _MEMORY_FILES[version_2]
     try:
-        limit = int((folder / files.limit).read_text())
-        used = int((folder / files.usage).read_text())
+        limit = int((folder / limit_file).read_text())
+        used = int((folder / usage_file).read_text())
         entries = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        reclaimable = sum(int(entries.get(files.prefix + name, 0)) for name in _RECLAIMABLE)
+        reclaimable = sum(int(entries.get(name, 0)) for name in reclaimed)
     except (OSError, ValueError):  # no such group, or no limit: "max"
         return None
     return MemoryLimit(limit, max(limit - used + reclaimable, 0))

@@ -20,7 +20,6 @@ GIB = 2**30
 
 _HUGE_PAGES_FROM_BYTES = 1 << 22  # twice the size of a huge page on x86
 _SHARED_MEMORY = Path("/dev/shm")
-_PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 
 
 def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -30,7 +29,7 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """
     dtype = np.dtype(dtype)
     num_bytes = -(-max(size * dtype.itemsize, 1) // PAGE_BYTES) * PAGE_BYTES
-    pages = mmap.mmap(-1, num_bytes, flags=_PRIVATE) if _PRIVATE else mmap.mmap(-1, num_bytes)
+    pages = mmap.mmap(-1, num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if num_bytes >= _HUGE_PAGES_FROM_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, dtype, size)
@@ -81,14 +80,14 @@ def _keep(
 def shrink(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """Return the first entries of an `aligned_empty` array; give the pages behind them back.
 
-    Their content is lost. On systems without such a call (Windows) the pages stay.
+    Their content is lost.
     """
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
     pages = owner.obj  # NumPy keeps the mapping through a memoryview
     kept = -(-size * array.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
-    if hasattr(mmap, "MADV_DONTNEED") and kept < len(pages):
+    if kept < len(pages):
         pages.madvise(mmap.MADV_DONTNEED, kept, len(pages) - kept)
     return array.reshape(-1)[:size]
 

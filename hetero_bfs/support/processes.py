@@ -28,22 +28,17 @@ REMEDY = (
 Threads = Literal["compiled loops", "OpenCL"]
 
 
-class _Process:
-    generation = 0
-    opencl_started = False
-    lost: frozenset[Threads] = frozenset()
+_started: set[Threads] = set()
+"""Of what this process has used, only OpenCL: Numba knows of its loops."""
+
+_lost: set[Threads] = set()
 
 
-def generation() -> int:
-    """Return a number that is larger in a forked process than in its parent."""
-    return _Process.generation
-
-
-def refuse_other_process(born: int) -> None:
-    """Raise `ForkError` unless `generation` was `born` in this process."""
-    if born != _Process.generation:
+def refuse_other_process(process: int) -> None:
+    """Raise `ForkError` unless this is the process of that number, which opened an engine."""
+    if process != os.getpid():
         raise ForkError(
-            f"the engine was opened in process {os.getppid()}, from which this one was forked "
+            f"the engine was opened in process {process}, from which this one was forked "
             f"without its threads; {REMEDY}"
         )
 
@@ -55,19 +50,19 @@ def use_loops() -> None:
 def use_opencl() -> None:
     """Note that this process uses OpenCL; raise `ForkError` if it cannot."""
     _refuse_lost("OpenCL")
-    _Process.opencl_started = True
+    _started.add("OpenCL")
 
 
 def lacks_loops() -> bool:
-    return "compiled loops" in _Process.lost
+    return "compiled loops" in _lost
 
 
 def lacks_opencl() -> bool:
-    return "OpenCL" in _Process.lost
+    return "OpenCL" in _lost
 
 
 def _refuse_lost(threads: Threads) -> None:
-    if threads in _Process.lost:
+    if threads in _lost:
         raise ForkError(
             f"this process was forked from one that had used {threads}, and lacks the threads for "
             f"that; {REMEDY}"
@@ -75,11 +70,9 @@ def _refuse_lost(threads: Threads) -> None:
 
 
 def _after_fork() -> None:
-    _Process.generation += 1
-    if _Process.opencl_started:
-        _Process.lost |= {"OpenCL"}
+    _lost.update(_started)
     if _openmp_started():
-        _Process.lost |= {"compiled loops"}
+        _lost.add("compiled loops")
 
 
 def _openmp_started() -> bool:
@@ -90,8 +83,7 @@ def _openmp_started() -> bool:
         return False
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class OfOneProcess:

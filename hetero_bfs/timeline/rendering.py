@@ -13,7 +13,7 @@ from dataclasses import replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hetero_bfs.errors import ArgumentError
 from hetero_bfs.scheduling.strategies import STRATEGIES
@@ -166,16 +166,13 @@ _MOST_STEPS = 2000
 _FINEST_PIXELS = 10.0
 
 
-class _Trace(Protocol):
-    def row(self) -> dict[str, Any]: ...
-
-
 def as_html(
-    title: str, facts: Mapping[str, Any], traces: Iterable[_Trace] = (), seconds: float = 0.0
+    title: str, facts: Mapping[str, Any], traces: Iterable[Any] = (), seconds: float = 0.0
 ) -> str:
     """Return a table of facts and the timeline of the steps; all text is escaped.
 
-    If the run took `seconds`, the time after its steps is drawn as that of its result.
+    `traces` are objects with a method `row`. If the run took `seconds`, the time after its steps is
+    drawn as that of its result.
     """
     rows = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
@@ -187,7 +184,7 @@ def as_html(
     return f"<div>{table}{_picture(title, traces, seconds)}</div>"
 
 
-def _picture(title: str, traces: Iterable[_Trace], seconds: float) -> str:
+def _picture(title: str, traces: Iterable[Any], seconds: float) -> str:
     steps = [trace.row() for trace in traces]
     if not 0 < len(steps) <= _MOST_STEPS:
         return ""
@@ -224,22 +221,16 @@ _COUNTERS = ("frontier_edges", "unvisited_edges", "vertices")
 
 def trace_events(spans: Sequence[Span], about: dict[str, str] | None = None) -> dict[str, Any]:
     threads = {lane: number for number, lane in enumerate(lanes_of(spans), 1)}
-    events = [
-        *_metadata(threads),
-        *(_event(span, threads[span.lane]) for span in spans),
-        *_counts(spans),
-    ]
+    events = [_metadata("process_name", 0, name="hetero_bfs")]
+    for lane, number in threads.items():
+        events.append(_metadata("thread_name", number, name=lane))
+        events.append(_metadata("thread_sort_index", number, sort_index=number))
+    events += [_event(span, threads[span.lane]) for span in spans]
+    events += _counts(spans)
     return {"displayTimeUnit": "ns", "traceEvents": events, "otherData": dict(about or {})}
 
 
-def _metadata(threads: dict[str, int]) -> Iterator[dict[str, Any]]:
-    yield _named("process_name", 0, {"name": "hetero_bfs"})
-    for lane, number in threads.items():
-        yield _named("thread_name", number, {"name": lane})
-        yield _named("thread_sort_index", number, {"sort_index": number})
-
-
-def _named(what: str, thread: int, arguments: dict[str, Any]) -> dict[str, Any]:
+def _metadata(what: str, thread: int, **arguments: Any) -> dict[str, Any]:
     return {"name": what, "ph": "M", "pid": _PROCESS, "tid": thread, "args": arguments}
 
 
@@ -274,11 +265,6 @@ def _nanoseconds(seconds: float) -> int:
     return round(1e9 * seconds)
 
 
-class _Result(Protocol):
-    @property
-    def traces(self) -> Iterable[_Trace]: ...
-
-
 _SUFFIXES = ".json", ".svg"
 
 
@@ -303,7 +289,7 @@ def write_timeline(path: Path, spans: Sequence[Span], title: str) -> None:
         stream.write(text)
 
 
-def save_timeline(path: str | PathLike[str], *results: _Result) -> None:
+def save_timeline(path: str | PathLike[str], *results: Any) -> None:
     """Write the timeline of results, one after another.
 
     Parameters

@@ -91,10 +91,11 @@ def _add_step(
 ) -> float:
     """Append the spans of one record, which starts at `now`; return its end."""
     strategy, lane = _strategy(row), _lane_of(row)
-    choice = _choice(row)
+    choice, moving = _choice(row), row.get("transfer_seconds", row.get("migration_seconds", 0.0))
+    moved = {"migrated_bytes": row["migrated_bytes"]} if row.get("migrated_bytes") else {}
     parts: list[tuple[str, str, str, float, Mapping[str, Any]]] = [
         ("choices", f"choose {strategy}", "choice", row.get("select_seconds", 0.0), choice),
-        ("migrations", _migration(lane_before, lane), "migration", _moving(row), _moved(row)),
+        ("migrations", _migration(lane_before, lane), "migration", moving, moved),
         (lane, strategy.removeprefix(_DEVICE), strategy, row["seconds"], _facts(row) | choice),
         ("exchanges", "exchange", "exchange", row.get("exchange_seconds", 0.0), {}),
     ]
@@ -130,14 +131,6 @@ def _lane_of(row: Row) -> str:
     if known.device_kind == "cpu":
         return "CPU"
     return f"device {number}" if number else "device"
-
-
-def _moving(row: Row) -> float:
-    return float(row.get("transfer_seconds", row.get("migration_seconds", 0.0)))
-
-
-def _moved(row: Row) -> dict[str, Any]:
-    return {"migrated_bytes": row["migrated_bytes"]} if row.get("migrated_bytes") else {}
 
 
 def _migration(before: str | None, lane: str) -> str:

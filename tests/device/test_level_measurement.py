@@ -8,7 +8,7 @@ from oracle import engine_on
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.graph.generators.kronecker import KroneckerEdges
 from hetero_bfs.scheduling.strategies import STRATEGIES
-from hetero_bfs.training.level_measurement import LevelMeasurement
+from hetero_bfs.training.measure import LevelMeasurement
 
 
 def test_a_level_is_measured_again_from_the_same_state(opencl_device):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -9,17 +10,23 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.support import processes
+from hetero_bfs.devices.cpu.thread_pool import (
+    SHUTDOWN,
+    control_words,
+    initialise,
+    run_worker,
+    shut_down,
+)
 from hetero_bfs.support.checks import check_integer
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import Struct, chunk_address
 
 
 def most_threads() -> int:
-    import numba
-
     return int(numba.config.NUMBA_NUM_THREADS)
 
 
@@ -32,40 +39,26 @@ def check_threads(threads: Any) -> int:
     return check_integer("threads", threads, 1, most_threads(), remedy)
 
 
-def make_control(threads: int) -> npt.NDArray[np.int64]:
-    from hetero_bfs.devices.cpu.thread_pool import control_words, initialise
-
-    control: npt.NDArray[np.int64] = aligned_empty(control_words(threads), np.int64)
-    initialise(control)
-    return control
-
-
 def start_workers(
-    owner: object, run_worker: Any, control: npt.NDArray[np.int64], shared: Any, threads: int
+    owner: object, worker: Any, control: npt.NDArray[np.int64], shared: Any, threads: int
 ) -> Callable[[], object]:
     """Start a pool's workers; they end with `owner`, or with the program.
 
-    Worker number i runs run_worker(control, shared, i). `threads` includes the caller's thread, so
+    Worker number i runs worker(control, shared, i). `threads` includes the caller's thread, so
     1 starts no workers. Returns a function that ends the workers now.
     """
-    from hetero_bfs.devices.cpu.thread_pool import SHUTDOWN, shut_down
-
     if threads == 1:
         return no_workers
     shut_down(control)  # compiles the workers' code once, not in every thread
-    run_worker(control, shared, 1)
+    worker(control, shared, 1)
     control[SHUTDOWN] = 0
     workers: list[threading.Thread] = []
-    stop = weakref.finalize(owner, _stop_workers, control, workers, processes.generation())
+    stop = weakref.finalize(owner, _stop_workers, control, workers, os.getpid())
     for number in range(1, threads):
-        worker = threading.Thread(
-            target=run_worker,
-            args=(control, shared, number),
-            name=f"hetero_bfs worker {number}",
-            daemon=True,
-        )
-        worker.start()
-        workers.append(worker)
+        name = f"hetero_bfs worker {number}"
+        arguments = control, shared, number
+        workers.append(threading.Thread(target=worker, args=arguments, name=name, daemon=True))
+        workers[-1].start()
     return stop
 
 
@@ -74,15 +67,13 @@ def no_workers() -> None:
 
 
 def _stop_workers(
-    control: npt.NDArray[np.int64], workers: list[threading.Thread], generation: int
+    control: npt.NDArray[np.int64], workers: list[threading.Thread], process: int
 ) -> None:
-    from hetero_bfs.devices.cpu.thread_pool import shut_down
-
-    if generation != processes.generation():
+    if process != os.getpid():
         return  # they belong to the parent process, whose mutex may stay locked for ever
     shut_down(control)
-    for worker in workers:
-        worker.join(timeout=1.0)
+    for each in workers:
+        each.join(timeout=1.0)
 
 
 class HostRun:
@@ -100,7 +91,8 @@ class HostRun:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.control = make_control(threads)
+        self.control = aligned_empty(control_words(threads), np.int64)
+        initialise(self.control)
         self._stop: Callable[[], object] | None = None
 
     def _make_fields(self) -> dict[str, Any]:
@@ -116,8 +108,6 @@ class HostRun:
         return phases
 
     def _link(self, struct: Any) -> None:
-        from hetero_bfs.support.parallel import chunk_address
-
         visible = self._visible(struct)
         for task, function in self._phases().items():
             arrays = struct if self._sees_all(function) else visible
@@ -135,8 +125,6 @@ class HostRun:
         return []
 
     def _worker(self) -> Any:
-        from hetero_bfs.devices.cpu.thread_pool import run_worker
-
         return run_worker
 
     @cached_property
@@ -145,8 +133,6 @@ class HostRun:
 
     @cached_property
     def struct(self) -> Any:
-        from hetero_bfs.support.parallel import Struct
-
         return Struct(self._name, self.fields)
 
     @cached_property
@@ -159,8 +145,6 @@ class HostRun:
         """Compile, and start the workers; they end with `close`, with this object, or at exit."""
         if self._stop is not None:
             return
-        import numba
-
         shared = self.shared
         for loop, arguments in self._loops():
             loop.compile(tuple(numba.typeof(argument) for argument in arguments))

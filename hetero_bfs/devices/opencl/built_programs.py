@@ -174,5 +174,4 @@ def _abandon() -> None:
     _shared.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon)
+os.register_at_fork(after_in_child=_abandon)

@@ -195,8 +195,8 @@ class DeviceRun:
         groups = min(max(-(-items // self.group), 1), self.groups)
         return kernel.launch(groups * self.group, self.group, *arguments, after=after)
 
-    def launch_all(self, kernel: BoundKernel, *arguments: Any, after: Sequence[Any] = ()) -> Any:
-        return kernel.launch(self.groups * self.group, self.group, *arguments, after=after)
+    def launch_all(self, kernel: BoundKernel, *arguments: Any) -> Any:
+        return kernel.launch(self.groups * self.group, self.group, *arguments)
 
     def read(self, buffer: Any, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         array = np.empty(size, dtype)

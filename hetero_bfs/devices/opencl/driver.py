@@ -59,10 +59,13 @@ def usable_devices() -> list[DeviceInfo]:
     return sorted((d for d in list_devices() if d.problem is None), key=_preference)
 
 
-def check_device_name(wanted: str | None) -> None:
-    """Raise `ArgumentError` for a value that names no device; empty text would match every name."""
+def plain_device_name(wanted: str | None) -> str | None:
+    """Return a checked value: words in lower case, None for "auto".
+
+    Raises `ArgumentError` for a value that names no device; empty text would match every name.
+    """
     if wanted is None:
-        return
+        return None
     check_type("device", wanted, str, 'the index or part of the name as text, such as "0"')
     if not wanted.strip():
         raise ArgumentError(
@@ -75,12 +78,7 @@ def check_device_name(wanted: str | None) -> None:
             raise ArgumentError(
                 f"{setting('device', wanted)}: {word!r} stands alone; leave out the other devices"
             )
-
-
-def plain_device_name(wanted: str | None) -> str | None:
-    """Return a checked value: words in lower case, None for "auto"."""
-    check_device_name(wanted)
-    word = None if wanted is None else wanted.strip().lower()
+    word = wanted.strip().lower()
     if word == USUAL_DEVICE:
         return None
     return word if word in (NO_DEVICE, ALL_DEVICES) else wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -19,7 +20,6 @@ from hetero_bfs.devices.opencl.built_programs import programs_of
 from hetero_bfs.devices.opencl.driver import device_error, driver_errors
 from hetero_bfs.devices.opencl.verdicts import Family, check_verdict
 from hetero_bfs.errors import DeviceError
-from hetero_bfs.support import processes
 from hetero_bfs.support.memory import aligned_empty
 
 T = TypeVar("T")
@@ -337,13 +337,13 @@ class MappedMemory:
 
 def release_with(owner: object, memories: list[MappedMemory]) -> weakref.finalize[Any, Any]:
     """Release, in this process, the mappings that a list then holds when an object is deleted."""
-    return weakref.finalize(owner, _release, memories, processes.generation())
+    return weakref.finalize(owner, _release, memories, os.getpid())
 
 
-def _release(memories: list[MappedMemory], generation: int) -> None:
+def _release(memories: list[MappedMemory], process: int) -> None:
     import pyopencl as cl
 
-    if generation == processes.generation():
+    if process == os.getpid():
         with suppress(cl.Error):
             while memories:
                 memories.pop().release()

@@ -24,6 +24,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun
 from hetero_bfs.devices.opencl.opencl_device import BoundKernel, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
+from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks, place_blocks
 
 T = TypeVar("T")
 
@@ -196,8 +197,6 @@ class _Slots:
         self, blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
     ) -> tuple[int, list[npt.NDArray[Any]]]:
         """Gather the first chosen blocks; return their number, and what to send of each array."""
-        from hetero_bfs.graph.kernels.neighbour_lists import gather_blocks, place_blocks
-
         rows, arrays = staging[0].reshape(-1, 2), staging[1:]
         count, entries = place_blocks(chosen, blocks.bounds, self._layout.slot_entries, rows)
         for array, gathered in zip(blocks.arrays, arrays, strict=True):
@@ -259,14 +258,11 @@ class BlockMemory:
                 refused = refused or DeviceError(str(error))  # no traceback, which keeps arrays
                 self.give()
                 memory = memory * 3 // 4
-                self._use_less(memory, refused)
+                try:
+                    self.layout = self._lay_out(memory)
+                except BudgetError:
+                    raise refused from None
         self.device.blocks = weakref.ref(self)
-
-    def _use_less(self, memory_bytes: int, refused: DeviceError) -> None:
-        try:
-            self.layout = self._lay_out(memory_bytes)
-        except BudgetError:
-            raise refused from None
 
     def give(self) -> None:
         self.device.finish()  # an interrupted run may still read them

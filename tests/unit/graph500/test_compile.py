@@ -61,6 +61,7 @@ def test_nothing_timed_compiles(tmp_path, name, suffix, way, order):
 
 SSSP = """
 import gc, sys
+from contextlib import closing
 from numba.core.dispatcher import Dispatcher
 from pathlib import Path
 from hetero_bfs.graph500.process import OneProcess
@@ -80,7 +81,7 @@ process.read()
 process.compile()
 before = compiled()
 process.construct()
-with process.open() as kernel:
+with closing(process.open()) as kernel:
     validator = kernel.make_validator(16)
     for key in (0, 1, 2):
         kernel.record(key, *kernel.search([key]), validator)

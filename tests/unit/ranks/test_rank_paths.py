@@ -19,7 +19,7 @@ from hetero_bfs.graph.io.registry import read, write
 from hetero_bfs.graph500.kernel import Graph500Options
 from hetero_bfs.graph500.protocol import run_graph500
 from hetero_bfs.options import EngineOptions
-from hetero_bfs.ranks.communicator import Alone
+from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
 
 
@@ -218,7 +218,7 @@ def test_a_rank_alone(kernel):
     """Ranks compile with it."""
     engine = EngineOptions(device="cpu", threads=2)
     settings = Graph500Options(kernel, 9, sources=3, energy_seconds=0.0, engine=engine)
-    found, expected = (run_graph500(settings, one) for one in (Alone(), None))
+    found, expected = (run_graph500(settings, one) for one in (Communicator(), None))
     assert found.valid
     for one, other in zip(found.sources, expected.sources, strict=True):
         assert (one.result.source, one.result.nedge) == (other.result.source, other.result.nedge)
