@@ -32,7 +32,7 @@ from hetero_bfs.support.processes import run_main, run_module, say
 _SCALE = 10
 _ROAD = 100  # vertices
 _TIMEOUT_SECONDS = 1200.0
-_NICENESS = 10  # of a process beside another one
+_NICENESS = 10  # of a process in the background
 _WEIGHTS = ("int32", "float32", "float64")
 
 _engine_options: dict[str, Any] = {}
@@ -271,7 +271,7 @@ def _counted(work: Callable[[], None]) -> int:
     return sum(name.startswith("hetero_bfs.") for name in modules)
 
 
-def beside(first: str) -> None:
+def compile_in_background(first: str) -> None:
     """Run one job and then the others of a first use, in the process that cold.py starts."""
     _engine_options["device"] = "cpu"  # the device is the caller's
     signal.alarm(int(_TIMEOUT_SECONDS))  # waiting for others included
@@ -301,6 +301,6 @@ def _test_devices() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
-        beside(sys.argv[1])
+        compile_in_background(sys.argv[1])
     else:
         run_main(main)

@@ -224,9 +224,9 @@ def check_mpi() -> Iterator[Finding]:
 
 def _launchers(library: str) -> Iterator[Finding]:
     found = {name: place for name in _LAUNCHERS if (place := shutil.which(name))}
-    beside = shutil.which(_LAUNCHERS[0], path=str(Path(sys.executable).parent))
+    local = shutil.which(_LAUNCHERS[0], path=str(Path(sys.executable).parent))
     if not found:
-        remedy = f"start with {beside}" if beside else _INSTALL
+        remedy = f"start with {local}" if local else _INSTALL
         text = f"none of {', '.join(_LAUNCHERS)} is on the PATH"
         yield Finding(MPI, "launcher", "missing", text, remedy)
     wanted = family(library)
@@ -236,8 +236,8 @@ def _launchers(library: str) -> Iterator[Finding]:
             yield Finding(MPI, name, "ok", f"{place}{'' if of is None else f', of {of}'}")
             continue
         text = f"{place} is of {of}, but mpi4py uses {wanted}: each process would be alone"
-        fits = beside is not None and family(_version(beside)) == wanted
-        remedy = f"start with {beside if fits else f'the mpirun of {wanted}'}"
+        fits = local is not None and family(_version(local)) == wanted
+        remedy = f"start with {local if fits else f'the mpirun of {wanted}'}"
         yield Finding(MPI, name, "failed", text, remedy)
 
 

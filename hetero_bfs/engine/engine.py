@@ -33,7 +33,7 @@ from hetero_bfs.algorithms.program_runs import ProgramRuns
 from hetero_bfs.algorithms.table import Algorithms, Row
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.verdicts import seconds_of_tests
-from hetero_bfs.engine.compile_beside import Beside, compiling_beside
+from hetero_bfs.engine.background_compiling import BackgroundCompiling, compiling_in_background
 from hetero_bfs.errors import DeviceError, EngineClosedError, ModelError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import EdgeSource, check_sources, check_vertex
@@ -102,10 +102,12 @@ class Engine(Algorithms, OfOneProcess):
         """How the edges stream through the device; None if they do not."""
         self._runs: dict[type[Runs[Any]], Runs[Any]] = {}
         self._backward: Engine | None = None  # on the transposed graph
-        with compiling_beside() as beside:
-            self._open_with(graph, beside)
+        with compiling_in_background() as background:
+            self._open_with(graph, background)
 
-    def _open_with(self, graph: CSRGraph | EdgeSource | SearchGraph, beside: Beside) -> None:
+    def _open_with(
+        self, graph: CSRGraph | EdgeSource | SearchGraph, background: BackgroundCompiling
+    ) -> None:
         if not isinstance(graph, SearchGraph):
             graph = build_search_graph(graph, self.options.order)
         options = self.options
@@ -115,27 +117,27 @@ class Engine(Algorithms, OfOneProcess):
         self._use(Platform(graph, host, devices))
         uploaded = time.perf_counter() - seconds_of_tests()
         try:
-            self._get_ready(beside)
+            self._get_ready(background)
         except DeviceError as error:
             if not devices or options.device is not None:
                 raise
             self.notes.append(f"{devices[0].device.info.name} is left out: {error}")
             self._use(Platform(graph, CPUExecutor(graph, self.threads)))
             try:
-                self._get_ready(beside)
+                self._get_ready(background)
             except ModelError:  # the selector needs the device, so the device's error is the cause
                 raise error from None
         self.upload_seconds = uploaded - started
         self.compile_seconds = time.perf_counter() - seconds_of_tests() - uploaded
         code_cache.note_compiled(Engine.__name__)
 
-    def _get_ready(self, beside: Beside) -> None:
+    def _get_ready(self, background: BackgroundCompiling) -> None:
         platform, selection = self.platform, Selection(self.platform, self.notes)
         selection.choose(self.options.selector)
         platform.host.compile_work()
         for device in platform.devices:
             device.build_kernels()
-        beside.wait()
+        background.wait()
         platform.host.prepare()
         warm_up(platform, selection.candidates)
         selection.get_ready(self.options.correction)

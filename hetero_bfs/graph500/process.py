@@ -16,7 +16,7 @@ import numpy as np
 
 from hetero_bfs.algorithms.bfs.check import RESULT_BYTES_PER_VERTEX, group_bytes
 from hetero_bfs.algorithms.sssp.check import BYTES_PER_VERTEX
-from hetero_bfs.engine import compile_beside
+from hetero_bfs.engine import background_compiling
 from hetero_bfs.errors import AgreedError, GraphError, HeteroBFSError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import CHUNK_EDGES, EdgeSource, VertexArray
@@ -78,7 +78,7 @@ class OneProcess:
         """
         order = self.options.engine.order
         if self.options.kernel == "bfs":  # its engine needs that code
-            compile_beside.start()
+            background_compiling.start()
         with hidden():
             for each in self._orders if order == "auto" else (order,):
                 graph = build_search_graph(self._tiny, each)

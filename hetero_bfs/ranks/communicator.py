@@ -32,26 +32,26 @@ class BoardMemory:
         self._memory = np.empty(0, np.uint8)
 
     def cut(
-        self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int
+        self, counts: Counts, dtype: npt.DTypeLike, extra_bytes: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
         end = int(counts.sum()) * np.dtype(dtype).itemsize
         begin = -(-end // PAGE_BYTES) * PAGE_BYTES
-        if self._memory.size < begin + beside_bytes:
-            self._memory = self._share(begin + beside_bytes)
-        return self._memory[:end].view(dtype), self._memory[begin : begin + beside_bytes]
+        if self._memory.size < begin + extra_bytes:
+            self._memory = self._share(begin + extra_bytes)
+        return self._memory[:end].view(dtype), self._memory[begin : begin + extra_bytes]
 
 
 @dataclass
 class Board:
     """Memory on each host in which every rank of the run has a part, readable by all.
 
-    `places` has the position of each rank's part in `memory`. `beside` is further memory, for the
+    `places` has the position of each rank's part in `memory`. `extra` is further memory, for the
     ranks of one host only. It begins on a page boundary.
     """
 
     memory: npt.NDArray[Any]
     places: Counts
-    beside: npt.NDArray[np.uint8]
+    extra: npt.NDArray[np.uint8]
 
     def complete(self) -> None:
         """Wait until all ranks have written their parts; then each host has all parts.
@@ -98,13 +98,13 @@ class Communicator:
         """
         receive[places[0] :][: counts[0]] = send
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
+    def board(self, counts: Counts, dtype: npt.DTypeLike, extra_bytes: int = 0) -> Board:
         """Return a board with room for counts[r] items of rank r; all ranks make the same call.
 
         All boards use the same memory, which grows as needed and is never freed.
         """
-        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
-        return Board(memory, np.zeros(1, np.int64), beside)
+        memory, extra = self._boards.cut(counts, dtype, extra_bytes)
+        return Board(memory, np.zeros(1, np.int64), extra)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         """Send item r to rank r, for all r; item r of `receive` is from rank r."""

@@ -126,7 +126,7 @@ class Exchange:
         boxes_bytes = WORD_BYTES * self._box_words * size * size if size > 1 else 0
         self._board = communicator.board(sent, np.uint32, boxes_bytes)
         memory = _pinned(device, self._board.memory)
-        boxes = _pinned(device, self._board.beside).view(np.uint64).reshape(size, size, -1)
+        boxes = _pinned(device, self._board.extra).view(np.uint64).reshape(size, size, -1)
         peers = [(i, rank) for i, rank in enumerate(communicator.host_ranks) if i != me]
         self._boxes_to = {rank: boxes[me, i] for i, rank in peers}
         self._boxes_from = {rank: boxes[i, me] for i, rank in peers}

@@ -155,9 +155,9 @@ class MPICommunicator(Communicator):
         part = self._in_place if is_there else send
         self._call(self._comm, "Allgatherv", part, [receive, (counts, places)])
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
-        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
-        return _MPIBoard(self, memory, beside, counts)
+    def board(self, counts: Counts, dtype: npt.DTypeLike, extra_bytes: int = 0) -> Board:
+        memory, extra = self._boards.cut(counts, dtype, extra_bytes)
+        return _MPIBoard(self, memory, extra, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         self._call(self._comm, "Alltoall", send, receive)
@@ -218,12 +218,12 @@ class _MPIBoard(Board):
         self,
         ranks: MPICommunicator,
         memory: npt.NDArray[Any],
-        beside: npt.NDArray[np.uint8],
+        extra: npt.NDArray[np.uint8],
         counts: Counts,
     ) -> None:
         order = np.concatenate(ranks._hosts)
         of_hosts = np.array([counts[host].sum() for host in ranks._hosts])
-        super().__init__(memory, np.empty_like(counts), beside)
+        super().__init__(memory, np.empty_like(counts), extra)
         self.places[order] = parts_of(counts[order])
         self._ranks, self._all = ranks, [memory, (of_hosts, parts_of(of_hosts))]
 

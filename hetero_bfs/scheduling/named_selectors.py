@@ -111,7 +111,7 @@ def _model_selector(
                 note = _NO_MODEL.format(machine, "choose by Beamer's rule")
                 return alpha_beta(devices[0], candidates), [note]
             notes.append(_NO_MODEL.format(machine, "begin with a short measurement and correct it"))
-        known = model if known is None else known.beside(model, number)
+        known = model if known is None else known.joined(model, number)
     assert known is not None
     if wanted == "zhang":
         return zhang_selector(known, candidates), notes

@@ -28,7 +28,7 @@ from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.speed_model import GraphSize, RunCosts
 from hetero_bfs.scheduling.strategies import DEVICE_KINDS, DeviceKind
 from hetero_bfs.support.code_cache import was_compiled
-from hetero_bfs.support.cold import compiles_beside, is_cold
+from hetero_bfs.support.cold import compiles_in_background, is_cold
 from hetero_bfs.support.messages import number_of
 
 Option = TypeVar("Option")
@@ -327,7 +327,7 @@ class EngineChooser:
             return False
         if was_compiled(kind.__name__) or saved > _COMPILING_SECONDS:
             return True
-        compiles_beside(kind.__name__)
+        compiles_in_background(kind.__name__)
         return False
 
     def chooses_open_engine(self, kind: Kind) -> bool:

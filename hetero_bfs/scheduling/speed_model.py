@@ -208,7 +208,7 @@ class SpeedModel:
             tables["switch to"] = self.switch
         return lacking + [f"{w} {k}" for w, t in tables.items() for k in kinds if k not in t]
 
-    def beside(self, other: SpeedModel, device: int) -> SpeedModel:
+    def joined(self, other: SpeedModel, device: int) -> SpeedModel:
         """Return this model with the device of another model as number `device`, at least 2."""
         names = {s.name: s.on(device).name for s in STRATEGIES.values() if s.place}
         kinds = {place_name(1): place_name(device)}

@@ -43,7 +43,7 @@ from hetero_bfs.study.searches import (
     relabelling,
     throughput,
 )
-from hetero_bfs.support.files import check_new_entry, temporary_beside, unbroken
+from hetero_bfs.support.files import check_new_entry, temporary_next_to, unbroken
 from hetero_bfs.support.messages import announce
 from hetero_bfs.training.budget import Budget, announce_limit
 from hetero_bfs.training.program_regret import regret_of_programs
@@ -84,7 +84,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], summary: Mapping[str,
     text = json.dumps({"program": "hetero-bfs study", **summary}, indent=1, allow_nan=False) + "\n"
     target = folder.resolve()
     try:
-        with temporary_beside(target, folder=True) as (temporary, _):
+        with temporary_next_to(target, folder=True) as (temporary, _):
             for name, content in {**files, "study.json": text.encode()}.items():
                 (temporary / name).write_bytes(content)
             with unbroken():

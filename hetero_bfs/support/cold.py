@@ -16,7 +16,7 @@ import threading
 from hetero_bfs.support import private_cache
 from hetero_bfs.support.code_cache import was_compiled
 from hetero_bfs.support.environment import COMPILING_VARIABLE, ways_of_compiling
-from hetero_bfs.support.processes import module_environment, start_beside
+from hetero_bfs.support.processes import module_environment, start_in_background
 
 MODULE = "hetero_bfs.warm_up"
 
@@ -45,13 +45,13 @@ def is_cold(job: str, other_seconds: float = 0.0) -> bool:
     """
     if job in _ready:
         return False
-    if other_seconds <= _LONGEST_SECONDS and compiles_beside(job):
+    if other_seconds <= _LONGEST_SECONDS and compiles_in_background(job):
         return True
     _ready.add(job)
     return False
 
 
-def compiles_beside(job: str) -> bool:
+def compiles_in_background(job: str) -> bool:
     """Let another process compile the code of a job unless it is stored; False if none does."""
     global _process
     if "wait" in ways_of_compiling() or private_cache.folder() is None or was_compiled(job):
@@ -62,7 +62,7 @@ def compiles_beside(job: str) -> bool:
         if job in _asked:  # the process ended without it
             return False
         _asked.add(job)
-        _process = start_beside(
+        _process = start_in_background(
             MODULE,
             job,
             env=module_environment(**{COMPILING_VARIABLE: "wait"}),

@@ -43,7 +43,7 @@ def replacing(
     raised, and a file at `path` is unchanged.
     """
     try:
-        with temporary_beside(path) as (temporary, descriptor):
+        with temporary_next_to(path) as (temporary, descriptor):
             with open(descriptor, mode, closefd=False, **options) as stream:
                 yield stream
             with unbroken():
@@ -61,7 +61,7 @@ def write_array(stream: IO[bytes] | BufferedIOBase, array: npt.NDArray[Any]) -> 
 
 
 @contextmanager
-def temporary_beside(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
+def temporary_next_to(path: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     """Make an empty file or folder next to `path`; yield its path and an open descriptor of it.
 
     It is removed at the end. Temporary files that ended processes left are removed at the start.
@@ -188,7 +188,7 @@ def check_new_entry(path: Path) -> None:
         )
         raise HeteroBFSError(f"{path} cannot be written: {what}")
     try:
-        with temporary_beside(folder / path.name):
+        with temporary_next_to(folder / path.name):
             pass
     except OSError as error:
         raise HeteroBFSError(

@@ -113,7 +113,9 @@ def module_environment(**variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
 
 
-def start_beside(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes] | None:
+def start_in_background(
+    module: str, *arguments: str, **options: Any
+) -> subprocess.Popen[bytes] | None:
     """Start a module without output, in a process that nobody waits for; None if that fails."""
     is_python = Path(sys.executable or "").name.startswith("python")
     try:

@@ -116,9 +116,9 @@ class SimulatedCommunicator:
         for r, items in enumerate(self._meet("gather", send.copy(), list)):
             receive[places[r] : places[r] + counts[r]] = items
 
-    def board(self, counts: Counts, dtype: npt.DTypeLike, beside_bytes: int = 0) -> Board:
-        memory, beside = self._boards.cut(counts, dtype, beside_bytes)
-        return _SimulatedBoard(self, memory, beside, counts)
+    def board(self, counts: Counts, dtype: npt.DTypeLike, extra_bytes: int = 0) -> Board:
+        memory, extra = self._boards.cut(counts, dtype, extra_bytes)
+        return _SimulatedBoard(self, memory, extra, counts)
 
     def exchange(self, send: npt.NDArray[Any], receive: npt.NDArray[Any]) -> None:
         self.items_sent += send.size
@@ -164,10 +164,10 @@ class _SimulatedBoard:
         self,
         ranks: SimulatedCommunicator,
         memory: npt.NDArray[Any],
-        beside: npt.NDArray[np.uint8],
+        extra: npt.NDArray[np.uint8],
         counts: Counts,
     ) -> None:
-        self.memory, self.beside, self.places = memory, beside, parts_of(counts)
+        self.memory, self.extra, self.places = memory, extra, parts_of(counts)
         self._ranks, self._counts = ranks, counts
 
     def complete(self) -> None:

@@ -118,7 +118,7 @@ class _NamesAreTextError(Exception):
 def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
     """Read with the dtype of names; None for integers."""
     table, ends, weights = NameTable(), [], []
-    beside = _read_vertices_beside(file, wanted, dtype)
+    named = _read_vertex_file(file, wanted, dtype)
     total = 0
     with file.opened() as handle:
         layout = _layout(handle, file, wanted)
@@ -141,13 +141,13 @@ def _read_as(file: GraphFile, wanted: Wanted, dtype: type | None) -> EdgeList:
             weights += [edges.weights(column) for column in columns[2:]]
     names = None
     if wanted.renumber:
-        if beside is not None:
-            table.add(beside)
+        if named is not None:
+            table.add(named)
         names, ends = table.finish()
-        ends = ends[:-1] if beside is not None else ends
+        ends = ends[:-1] if named is not None else ends
         count = names.size
     else:
-        largest = [int(ids.max()) for ids in (*ends, [] if beside is None else beside) if len(ids)]
+        largest = [int(ids.max()) for ids in (*ends, [] if named is None else named) if len(ids)]
         count = max(largest, default=-1) + 1
     src, dst = (np.concatenate([np.empty(0, np.uint32), *ends[i::2]]) for i in (0, 1))
     held = None
@@ -170,7 +170,7 @@ def _layout(handle: io.BufferedIOBase, file: GraphFile, wanted: Wanted) -> Layou
     return Layout(separator, columns, ids, numbers, first.number * is_header, is_header)
 
 
-def vertices_beside(file: GraphFile) -> Path | None:
+def vertex_file_of(file: GraphFile) -> Path | None:
     name = file.path.name.removesuffix(file.compression)
     if not name.endswith(".e"):
         return None
@@ -178,11 +178,11 @@ def vertices_beside(file: GraphFile) -> Path | None:
     return other if other.is_file() else None
 
 
-def _read_vertices_beside(file: GraphFile, wanted: Wanted, dtype: type | None) -> Any:
-    """Return the vertices of `vertices_beside`; None without such a file."""
+def _read_vertex_file(file: GraphFile, wanted: Wanted, dtype: type | None) -> Any:
+    """Return the vertices of `vertex_file_of`; None without such a file."""
     import pandas
 
-    other = vertices_beside(file)
+    other = vertex_file_of(file)
     if other is None:
         return None
     options: dict[str, Any] = {"header": None, "usecols": [0], "dtype": dtype, "na_filter": False}

@@ -27,7 +27,7 @@ from hetero_bfs.graph.io.table_files import (
     has_known_header,
     has_separators,
     read_text_table,
-    vertices_beside,
+    vertex_file_of,
 )
 from hetero_bfs.graph.io.text_columns import (
     Ids,
@@ -115,7 +115,7 @@ def read_edge_list(file: GraphFile, wanted: Wanted) -> EdgeList:
 def _is_table(first: str, file: GraphFile, wanted: Wanted) -> bool:
     if not first:
         return False
-    asked = wanted.renumber or wanted.columns is not None or vertices_beside(file) is not None
+    asked = wanted.renumber or wanted.columns is not None or vertex_file_of(file) is not None
     return asked or has_separators(first) or has_known_header(first)
 
 

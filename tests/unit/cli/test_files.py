@@ -15,7 +15,7 @@ import hetero_bfs as hb
 from hetero_bfs.cli.output import save_array
 from hetero_bfs.errors import HeteroBFSError
 from hetero_bfs.graph.io import registry
-from hetero_bfs.support.files import check_writable, replacing, temporary_beside
+from hetero_bfs.support.files import check_writable, replacing, temporary_next_to
 
 
 def test_a_new_file(tmp_path):
@@ -141,7 +141,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from hetero_bfs.support import files
-with files.temporary_beside(Path("out"), folder=True) as (folder, _):
+with files.temporary_next_to(Path("out"), folder=True) as (folder, _):
     (folder / "part").write_text("half")
     with files.replacing(Path("out")) as stream:
         stream.write("half")
@@ -160,7 +160,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
 
 def test_what_a_living_process_writes_is_left(tmp_path):
     """Here it is this one, which does not look up what it has itself, but asks the system."""
-    with temporary_beside(tmp_path / "a", folder=True), replacing(tmp_path / "a") as stream:
+    with temporary_next_to(tmp_path / "a", folder=True), replacing(tmp_path / "a") as stream:
         stream.write("one")
         check_writable(tmp_path / "b")
         with replacing(tmp_path / "b") as other:
@@ -170,7 +170,7 @@ def test_what_a_living_process_writes_is_left(tmp_path):
 
 
 def test_only_our_own_leftovers_are_removed(tmp_path):
-    with temporary_beside(tmp_path / "a") as (temporary, _):
+    with temporary_next_to(tmp_path / "a") as (temporary, _):
         name = temporary.name
     ours = name.rpartition("-")[0]
     strangers = [

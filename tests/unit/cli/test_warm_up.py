@@ -126,7 +126,7 @@ def test_devices_are_tested_beside_a_first_use_before_its_code_counts(monkeypatc
     monkeypatch.setattr(code_cache, "note_compiled", lambda name: order.append(f"{name} noted"))
     monkeypatch.setattr(os, "nice", lambda _: 0)
     monkeypatch.setattr(signal, "alarm", lambda _: 0)
-    warm_up.beside("Engine")
+    warm_up.compile_in_background("Engine")
     assert order == [
         *("Engine", "searches", "Engine noted"),
         *("graphs", "graphs noted", "PageRanks", "PageRanks noted"),

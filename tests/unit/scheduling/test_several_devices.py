@@ -48,7 +48,7 @@ with hb.Engine(edges, device="all", threads=1) as engine:
     for name in data["learned"]:
         data["learned"][name] = {{"constant": 1e-12}}
     second = read_model(json.dumps(data), "made")
-    model = read_model(json.dumps(model_json("first")), "made").beside(second, 2)
+    model = read_model(json.dumps(model_json("first")), "made").joined(second, 2)
     engine.set_selector(model_selector("learned", model, engine.candidates))
     for _ in range(8):
         engine.bfs(key)
@@ -110,7 +110,7 @@ def test_what_is_refused(four_devices, wanted, error, words):
 def test_a_device_is_predicted_by_its_own_model():
     first = model(**SPEEDS, to_device=10, to_cpu=20)
     second = model(**{name: 100 * seconds for name, seconds in SPEEDS.items()}, to_device=1000)
-    selector = model_selector("learned", first.beside(second, 2), available(2))
+    selector = model_selector("learned", first.joined(second, 2), available(2))
     names = [s.name for s in selector.candidates]
     on_second = np.full(schema.record_width(len(names)), np.nan)
     START.write_state(on_second)

@@ -286,7 +286,7 @@ def test_a_job_is_compiled_and_noted(tmp_path):
         "from hetero_bfs import warm_up\n"
         "from hetero_bfs.support.code_cache import was_compiled\n"
         "warm_up._AT_FIRST_USE = {}\n"
-        "warm_up.beside('networkx')\n"
+        "warm_up.compile_in_background('networkx')\n"
         "print(was_compiled('networkx'), was_compiled('graphs'))\n"
     )
     done = run(program, tmp_path, **{COMPILING_VARIABLE: "wait"})

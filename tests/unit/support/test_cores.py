@@ -111,7 +111,7 @@ entries += ["import hetero_bfs; hetero_bfs.kronecker(3)"]
 entries += ["from hetero_bfs.networkx_backend import backend_interface, conversion"]
 entries += ["from hetero_bfs.cli.main import load_numba; load_numba()"]
 entries += ["from hetero_bfs.doctor import trials; trials.search_small_graph()"]
-entries += ["from hetero_bfs.engine import compile_beside"]
+entries += ["from hetero_bfs.engine import background_compiling"]
 for entry in entries:
     for name in [name for name in sys.modules if name.startswith("hetero_bfs")]:
         del sys.modules[name]

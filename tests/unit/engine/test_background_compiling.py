@@ -11,7 +11,7 @@ import pytest
 from graphs import nasty
 
 import hetero_bfs as hb
-from hetero_bfs.engine import compile_beside
+from hetero_bfs.engine import background_compiling
 from hetero_bfs.support import code_cache, private_cache
 
 
@@ -25,11 +25,11 @@ def started(monkeypatch):
         commands.append(command)
         return popen([sys.executable, "-c", ""], **options)
 
-    monkeypatch.setattr(compile_beside.subprocess, "Popen", start)
-    monkeypatch.setattr(compile_beside, "usable_cores", lambda: 2)
-    compile_beside.start.cache_clear()
+    monkeypatch.setattr(background_compiling.subprocess, "Popen", start)
+    monkeypatch.setattr(background_compiling, "usable_cores", lambda: 2)
+    background_compiling.start.cache_clear()
     yield commands
-    compile_beside.start.cache_clear()
+    background_compiling.start.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["two components", "grid"])
@@ -37,7 +37,7 @@ def started(monkeypatch):
 def test_it_compiles_what_engines_use(name, directed):
     with hb.Engine(nasty(name, directed), device="cpu") as engine:
         engine.bfs(1)
-    for function, kinds in compile_beside.what_to_compile():
+    for function, kinds in background_compiling.what_to_compile():
         assert list(function.overloads) == [kinds], function.py_func.__name__
         assert code_cache.is_kept(function, kinds)
 
@@ -45,9 +45,9 @@ def test_it_compiles_what_engines_use(name, directed):
 def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch):
     monkeypatch.setattr(code_cache, "is_kept", lambda *_: False)
     for _ in range(2):
-        with compile_beside.compiling_beside() as beside:
-            beside.wait()
-    assert started == [[sys.executable, "-P", "-m", "hetero_bfs.engine.compile_beside"]]
+        with background_compiling.compiling_in_background() as background:
+            background.wait()
+    assert started == [[sys.executable, "-P", "-m", "hetero_bfs.engine.background_compiling"]]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch)
     [
         (code_cache, "is_kept", lambda *_: True),
         (private_cache, "folder", lambda: None),
-        (compile_beside, "usable_cores", lambda: 1),
+        (background_compiling, "usable_cores", lambda: 1),
         (sys, "executable", "/usr/bin/editor"),
         (sys, "executable", None),
     ],
@@ -64,8 +64,8 @@ def test_a_process_is_started_once_if_something_is_missing(started, monkeypatch)
 def test_no_process_is_started_where_it_is_of_no_use(started, monkeypatch, where, name, value):
     monkeypatch.setattr(code_cache, "is_kept", lambda *_: False)
     monkeypatch.setattr(where, name, value)
-    with compile_beside.compiling_beside() as beside:
-        beside.wait()
+    with background_compiling.compiling_in_background() as background:
+        background.wait()
     assert started == []
 
 
@@ -78,8 +78,8 @@ def test_an_error_ends_it(started, monkeypatch):
         processes.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
         return processes[-1]
 
-    monkeypatch.setattr(compile_beside.subprocess, "Popen", sleeps)
-    with pytest.raises(ZeroDivisionError), compile_beside.compiling_beside():
+    monkeypatch.setattr(background_compiling.subprocess, "Popen", sleeps)
+    with pytest.raises(ZeroDivisionError), background_compiling.compiling_in_background():
         raise ZeroDivisionError
     assert processes[0].returncode < 0
 
@@ -88,17 +88,17 @@ def test_it_ends_with_the_process_that_started_it():
     """A program that is killed, or ends while a daemon thread opens an engine, leaves none."""
     endless = (
         "import time\n"
-        "from hetero_bfs.engine import compile_beside\n"
-        "compile_beside.what_to_compile = lambda: time.sleep(1000)\n"
-        "compile_beside.main()\n"
+        "from hetero_bfs.engine import background_compiling\n"
+        "background_compiling.what_to_compile = lambda: time.sleep(1000)\n"
+        "background_compiling.main()\n"
     )
     starter = (
         "import os, sys\n"
-        "from hetero_bfs.engine import compile_beside\n"
+        "from hetero_bfs.engine import background_compiling\n"
         "from hetero_bfs.support import processes\n"
-        "compile_beside._is_of_use = lambda: True\n"
+        "background_compiling._is_of_use = lambda: True\n"
         f"processes.module_command = lambda name: [sys.executable, '-c', {endless!r}]\n"
-        "print(compile_beside.start().pid, flush=True)\n"
+        "print(background_compiling.start().pid, flush=True)\n"
         "os._exit(0)\n"
     )
     done = subprocess.run([sys.executable, "-c", starter], capture_output=True, check=True)

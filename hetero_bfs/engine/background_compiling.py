@@ -27,15 +27,15 @@ from hetero_bfs.scheduling.policy import fixed_policy
 from hetero_bfs.scheduling.strategies import available
 from hetero_bfs.support import code_cache, private_cache
 from hetero_bfs.support.environment import usable_cores
-from hetero_bfs.support.processes import module_environment, start_beside
+from hetero_bfs.support.processes import module_environment, start_in_background
 
-_LOCK = "compile-beside.lock"
+_LOCK = "background-compiling.lock"
 
 _PATIENCE_SECONDS = 120.0
 """Longest wait for the other process; after it the engine compiles everything itself."""
 
 
-class Beside:
+class BackgroundCompiling:
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
 
@@ -53,25 +53,25 @@ class Beside:
 
 
 @contextmanager
-def compiling_beside() -> Iterator[Beside]:
+def compiling_in_background() -> Iterator[BackgroundCompiling]:
     """Let another process compile while the body runs, at the first use in this process."""
-    beside = Beside(start())
+    background = BackgroundCompiling(start())
     try:
-        yield beside
+        yield background
     finally:
-        beside.end()
+        background.end()
 
 
 @cache
 def start() -> subprocess.Popen[bytes] | None:
     """Start the process once, if there is a free core, code to compile, and a cache folder.
 
-    The next `compiling_beside` waits for it.
+    The next `compiling_in_background` waits for it.
     """
     if not _is_of_use():
         return None
     # The pipe closes when this process ends, however that happens.
-    return start_beside(__name__, env=module_environment(), stdin=subprocess.PIPE)
+    return start_in_background(__name__, env=module_environment(), stdin=subprocess.PIPE)
 
 
 def _is_of_use() -> bool:
