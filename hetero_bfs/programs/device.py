@@ -173,7 +173,7 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind_own(self, name: str, *first: Any) -> BoundKernel:
-        """Bind a kernel whose last arguments are GRAPH, SHARED and STATE of state.cl."""
+        """Bind a kernel whose last arguments are COMMON of state.cl."""
         return self.device.bind(self._program, name, *first, *self.forward(), *self.arrays())
 
     def forward(self) -> list[Any]:
@@ -197,11 +197,8 @@ class DeviceProgram(DeviceRun):
         return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
 
     def _bind_expand(self) -> None:
-        lists = [*self.forward(), *self._lists(-1), *self.make_slots()]
-        self._expand: list[BoundKernel] = [
-            self.device.bind(self._program, name, *lists, *self.arrays())
-            for name in self._expand_names
-        ]
+        lists = [*self.make_slots(), *self._lists(-1)]
+        self._expand = [self._bind_own(name, *lists) for name in self._expand_names]
 
     @property
     def current(self) -> DeviceProgram:
@@ -262,7 +259,7 @@ class DeviceProgram(DeviceRun):
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
         self.launch_all(self._begin)
-        self.launch(self._advance, 1, np.int32(1))
+        self.launch_entry()
 
     def launch_own(self, name: str) -> None:
         """Queue a kernel with the same arguments as `begin`, for a run that migrates."""
@@ -271,7 +268,7 @@ class DeviceProgram(DeviceRun):
         self.launch_all(self._own[name])
 
     def launch_entry(self) -> None:
-        """Queue the decision for an iteration whose active vertices are already listed."""
+        """Queue the decision for the first iteration, whose active vertices are listed."""
         self.launch(self._advance, 1, np.int32(1))
 
     def _launch_iteration(self) -> None:

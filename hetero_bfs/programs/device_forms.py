@@ -36,7 +36,7 @@ from hetero_bfs.scheduling.speed_model import ProgramCosts, first_guess
 _ITERATIONS = np.uint32(1 << 10)
 """Most iterations of a launch; between launches the host may end a run."""
 
-_NO, _YES, _ENTERED = np.uint32(0), np.uint32(1), np.uint32(2)
+_NO, _YES = np.uint32(0), np.uint32(1)
 
 
 class OneLaunch(DeviceProgram):
@@ -50,12 +50,12 @@ class OneLaunch(DeviceProgram):
     _instead: DeviceProgram | None = None
 
     def _bind(self) -> None:
-        """Bind the kernel, and find the largest grid that makes progress."""
+        """Bind the kernels, and find the largest grid that makes progress."""
+        self._begin = self._bind_own("begin")
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
-        self._iterate: BoundKernel | None = self.device.bind(
-            self._program, "run_iterations", *self.forward(), *self._lists(-1), *self.arrays(),
-            self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
-            VARIES, VARIES, VARIES, VARIES,
+        self._iterate: BoundKernel | None = self._bind_own(
+            "run_iterations", self._records, np.uint32(device_run._MOST_RECORDS),
+            *self._grid.arguments, VARIES, VARIES, VARIES, VARIES, *self._lists(-1),
         )  # fmt: skip
         self._batch = self._most_batch = 1
         groups = self._grid.largest(self._probe)
@@ -93,13 +93,9 @@ class OneLaunch(DeviceProgram):
         self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
         self._instead = program_in_phases(self.plan, self.device, self.graph, self._costs)
 
-    def launch_start(self) -> None:
-        """Make the next launch compute the initial states."""
-        self._begins = _YES
-
     def launch_entry(self) -> None:
-        """Make the next launch begin with a decision; see `DeviceProgram.launch_entry`."""
-        self._begins = _ENTERED
+        """Make the next launch begin with the decision."""
+        self._begins = _YES
 
     def _launch_iteration(self) -> None:
         assert self._iterate is not None
@@ -137,19 +133,18 @@ class StreamedProgram(InBlocks):
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         self.note_long_lists(heavy)
         self._slots = self.make_slots()
-        bind, program = self.device.bind, self._program
-        self._choose = bind(
-            program, "choose_blocks", self.marks_buffer, np.uint32(self.marks.size - 1),
-            *self.forward(), self.offsets(-1), *self.arrays(),
-        )  # fmt: skip
-        self._end_part = bind(program, "end_part", VARIES, self.shared["counters"])
+        blocks = np.uint32(self.marks.size - 1)
+        self._choose = self._bind_own("choose_blocks", self.marks_buffer, blocks, self.offsets(-1))
+        self._end_part = self.device.bind(
+            self._program, "end_part", VARIES, self.shared["counters"]
+        )
 
     def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
         rows, *lists = buffers
         lists = [*lists, self._nothing][:2]
         arguments = [
-            self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
-            *self._slots, *self.arrays(),
+            *self._slots, self.offsets(-1), *lists, rows, VARIES,
+            self.offsets(0), *lists, *self.sizes(), *self.arrays(),
         ]  # fmt: skip
         short, long = self._expand_names
         bind, program = self.device.bind, self._program
@@ -214,10 +209,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.device.write(self._firsts, blocks)
 
     def _bind_parts(self) -> None:
-        self._choose = self.device.bind(
-            self._program, "choose_in_sweep", VARIES, self._firsts, self.marks_buffer,
-            *self._without_lists,
-        )  # fmt: skip
+        self._choose = self._bind_own("choose_in_sweep", VARIES, self._firsts, self.marks_buffer)
         self._apply_all = self._bind_on("apply_part", None, None)
 
     def _plan_launches(self, num_classes: int) -> None:
@@ -241,12 +233,12 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
         rows, *lists = arrays(forward)
         backward_rows, *backward_lists = arrays(backward)
-        arguments = [self._firsts, rows, backward_rows, VARIES]
-        arguments += [self.offsets(0), *lists, np.uint32(self._n)]
+        arguments = [] if name == "spread" else [VARIES]
+        arguments += [self._firsts, rows, backward_rows, VARIES]
         if name in ("gather_part", "run_part"):
             arguments += [self.offsets(-1), *backward_lists]
-        visit = [] if name == "spread" else [VARIES]
-        return self.device.bind(self._program, name, *visit, *arguments, *self.arrays())
+        arguments += [self.offsets(0), *lists, *self.sizes(), *self.arrays()]
+        return self.device.bind(self._program, name, *arguments)
 
     def _launch_spread(self) -> None:
         if self.plan.all_active:
