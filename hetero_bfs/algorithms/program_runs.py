@@ -14,12 +14,12 @@ from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.errors import ArgumentError, DeviceError, GridStalledError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.device import DeviceProgram, open_device
-from hetero_bfs.programs.device_forms import open_program, sweeps_on
+from hetero_bfs.programs.device_forms import open_program, program_in_phases, sweeps_on
 from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
@@ -260,6 +260,11 @@ class ProgramRuns(Prepared[ProgramResult]):
         began = time.perf_counter()
         try:
             run = ready.run(plan, limits)
+        except GridStalledError:
+            (stalled,) = [one for one in modes if one.name == mode]
+            stalled.forms = HostProgram, program_in_phases
+            stalled.programs.pop(key).host.close()
+            return self.run(program, parameters, options)
         except DeviceError as error:
             if place == "cpu" or options.where != "auto":
                 raise

@@ -20,7 +20,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
-from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram, open_device
@@ -42,18 +42,18 @@ _NO, _YES = np.uint32(0), np.uint32(1)
 class OneLaunch(DeviceProgram):
     """A `DeviceProgram` with one launch for up to 1,024 iterations.
 
-    Raises `DeviceError` also if work-groups do not make progress at the same time.
+    Raises `DeviceError` also if work-groups do not make progress at the same time. If that happens
+    later, a run raises `GridStalledError`; then `program_in_phases` makes a program that works.
     """
 
     files = ("devices/opencl/grid.cl", *DeviceProgram.files)
     flags: ClassVar = ("ONE_LAUNCH",)
-    _instead: DeviceProgram | None = None
 
     def _bind(self) -> None:
         """Bind the kernels, and find the largest grid that makes progress."""
         self._begin = self._bind_own("begin")
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
-        self._iterate: BoundKernel | None = self._bind_own(
+        self._iterate = self._bind_own(
             "run_iterations", self._records, np.uint32(device_run._MOST_RECORDS),
             *self._grid.arguments, VARIES, VARIES, VARIES, VARIES, *self._lists(-1),
         )  # fmt: skip
@@ -65,40 +65,20 @@ class OneLaunch(DeviceProgram):
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
         """Launch the probe of grid.cl; return whether all work-groups met."""
-        assert self._iterate is not None
         group = self.group
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
         loop = self.read(self.shared["loop"], len(Word), np.int64)
         return bool(loop[Word.CONVERGED] == 0)
 
-    def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`; use one launch per phase if the grid stalls."""
-        if self._instead is None:
-            try:
-                return super().run(plan, limits)
-            except GridStalledError:
-                self.after_stall()
-        return self.current.run(plan, limits)
-
     def start(self, plan: Plan, limits: Limits) -> int:
         self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
         return super().start(plan, limits)
-
-    @property
-    def current(self) -> DeviceProgram:
-        return self._instead or self
-
-    def after_stall(self) -> None:
-        """Use one launch per phase from now on."""
-        self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
-        self._instead = program_in_phases(self.plan, self.device, self.graph, self._costs)
 
     def launch_entry(self) -> None:
         """Make the next launch begin with the decision."""
         self._begins = _YES
 
     def _launch_iteration(self) -> None:
-        assert self._iterate is not None
         self.launch_all(self._iterate, PATIENCE, _NO, self._begins, self._iterations)
         self._begins = _NO
 

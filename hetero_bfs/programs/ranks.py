@@ -111,7 +111,7 @@ class RankProgram(RankRun[RankProgramHost]):
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         host = self.host
-        host.write(plan)
+        plan.parameters.write(host.fields, host.names)
         traces: list[IterationTrace] = []
         converged, seconds = self.timed(self._run, limits, traces)
         fields, count = host.fields, len(traces)
