@@ -133,7 +133,7 @@ class ProgramRuns(Prepared[ProgramResult]):
         colour = None if options.colour is None else np.asarray(options.colour)
         key = mode, root, placed.way, bool(plan.collects)
         kept = self._modes.get(key)
-        if kept is not None and _is_same(kept.colour, colour):
+        if kept is not None and np.array_equal(kept.colour, colour):
             self._modes[key] = self._modes.pop(key)  # move to the end: the latest
             return kept
         if mode == "synchronous":
@@ -243,7 +243,11 @@ class ProgramRuns(Prepared[ProgramResult]):
         key = plan.once(code_key)
         modes = [self._mode(mode, options, plan) for mode in _modes_for(plan, options)]
         programs = {mode.name: self._compiled(plan, key, mode) for mode in modes}
-        choices = _choices(plan, programs, options)
+        choices: list[tuple[ModeName, Where]] = [
+            (mode, place) for mode, one in programs.items() for place in one.places(options)
+        ]
+        if not choices:
+            raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
         kept = (
             key, tuple(mode.key for mode in modes), options.max_iterations, options.schedule,
             options.num_classes,
@@ -292,24 +296,6 @@ class ProgramRuns(Prepared[ProgramResult]):
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
             mode, run.migrated_bytes, edges,
         )  # fmt: skip
-
-
-def _is_same(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
-
-
-def _choices(
-    plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
-) -> list[tuple[ModeName, Where]]:
-    """Return the modes and places that the options leave open. Raises `DeviceError` if none."""
-    choices = [
-        (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
-    ]
-    if not choices:
-        raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
-    return choices
 
 
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:

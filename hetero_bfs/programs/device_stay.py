@@ -329,10 +329,6 @@ class DeviceStay:
         if self._has_priority:
             self.device.fill(program.shared["waiting"], 0)
             packing.write_list(handover.waiting, program.shared["far"], n)
-            packing.launch(
-                "set_marks", np.uint32(handover.waiting.num_vertices), np.uint32(n),
-                program.shared["far"], _WAITING, program.shared["waiting"],
-            )  # fmt: skip
         if handover.totals.size:
             totals = handover.totals.astype(program.total_type)
             self.device.write(program.state["totals"], totals)

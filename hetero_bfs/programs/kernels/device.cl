@@ -132,16 +132,11 @@ static void pull_heavy(__local MESSAGE *parts, BACKWARD, PART COMMON)
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0) {
-#if ALL_ACTIVE && !SPLITS
-            combined[v] = TO_BITS(parts[0]);
-#elif SPLITS
+#if SPLITS
             if (ALL_ACTIVE || parts[0] != IDENTITY)
                 deliver(v, parts[0], iteration, ARRAY_NAMES);
 #else
-            if (parts[0] != IDENTITY) {
-                combined[v] = TO_BITS(parts[0]);
-                touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-            }
+            store(v, parts[0], ARRAY_NAMES);
 #endif
         }
     }
@@ -219,10 +214,14 @@ static void apply_all(__local Mine *mine, COMMON)
 }
 
 /* Prepare an iteration whose active vertices came from another place. They are the first items of
- * the list of `next` that is written. */
+ * the list of `next` that is written; those that wait are the first ones of `far`. */
 __kernel void enter(COMMON)
 {
     const int iteration = (int)loop[ITERATION];
+#if HAS_PRIORITY
+    for (uint i = get_global_id(0); i < (uint)counters[FAR_COUNT]; i += get_global_size(0))
+        waiting[far[n + i]] = WAITING;
+#endif
 #if ALL_ACTIVE
 #if PREPARED
     for (uint v = get_global_id(0); v < n; v += get_global_size(0))

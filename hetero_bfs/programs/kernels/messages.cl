@@ -209,10 +209,8 @@ static void pull(Counts *counts, BACKWARD, PART COMMON)
         while (k < last && !found)
             found = gather_edge(v, k++, iteration, &total, found, BACKWARD_NAMES, ARRAY_NAMES);
         counts->scanned += k - first;
-        if (found) {
-            combined[v] = TO_BITS(total);
-            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-        }
+        if (found)
+            store(v, total, ARRAY_NAMES);
     }
 }
 #else
@@ -278,14 +276,7 @@ static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART CO
                 total = starts[first_run];
             for (uint i = first_run + 1; i <= last_run; i++)
                 total = combine(total, mine->continued[i]);
-#if ALL_ACTIVE
-            combined[v] = TO_BITS(total);
-#else
-            if (total != IDENTITY) {
-                combined[v] = TO_BITS(total);
-                touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-            }
-#endif
+            store(v, total, ARRAY_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }

@@ -130,9 +130,8 @@ static void pull_in_order(Counts *counts, BACKWARD, COMMON)
         if (k == stop && k < last) {
             counts->scanned += last - first;
             list_pieces(v, (uint)(last - first), heavy, counters);
-        } else if (total != IDENTITY) {
-            combined[v] = TO_BITS(total);
-            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+        } else {
+            store(v, total, ARRAY_NAMES);
         }
     }
 }

@@ -125,6 +125,16 @@ static void list_pieces(uint row, uint length, __global uint *heavy,
         heavy[place + i] = row;
 }
 
+/* Store all messages to a vertex combined, which no other work-item does; list it for `apply`. */
+static void store(uint v, MESSAGE total, ARRAYS)
+{
+    if (!ALL_ACTIVE && HAS_IDENTITY && total == IDENTITY)
+        return;
+    combined[v] = TO_BITS(total);
+    if (!ALL_ACTIVE)
+        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+}
+
 /* Floats as integers in the same order, for an atomic minimum. */
 static int ordered(float value)
 {
