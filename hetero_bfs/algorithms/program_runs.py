@@ -75,7 +75,7 @@ class _Mode:
     ) -> None:
         self.key, self.graph = key, graph
         self.name: ModeName = key[0]
-        self.colour = colour
+        self.colour: Any = colour
         """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
         self.forms: tuple[Any, Any] = HostProgram, open_program
@@ -130,7 +130,7 @@ class ProgramRuns(Prepared[ProgramResult]):
         if plan.collects:
             placed = placed.whole
         root = options.root if mode == "layered" else None
-        colour = None if options.colour is None else np.asarray(options.colour)
+        colour: Any = None if options.colour is None else np.asarray(options.colour)
         key = mode, root, placed.way, bool(plan.collects)
         kept = self._modes.get(key)
         if kept is not None and np.array_equal(kept.colour, colour):

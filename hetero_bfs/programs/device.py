@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,7 +103,7 @@ class DeviceProgram(DeviceRun):
         self._nothing = device.buffer(1, np.int64)
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
         self._program = self._build()
-        self._own: dict[str, BoundKernel] = {}
+        self.begin = self._bind_own("begin")
         self._bind()
 
     def _entries(self) -> list[Entries]:
@@ -166,7 +167,6 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind(self) -> None:
-        self._begin = self._bind_own("begin")
         self._bind_expand()
         self._apply = self._bind_own("apply_messages")
         self._advance = self._bind_own(
@@ -251,14 +251,13 @@ class DeviceProgram(DeviceRun):
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        self.launch_all(self._begin)
+        self.launch_all(self.begin)
         self.launch_entry()
 
-    def launch_own(self, name: str) -> None:
-        """Queue a kernel with the same arguments as `begin`, for a run that migrates."""
-        if name not in self._own:
-            self._own[name] = self._bind_own(name)
-        self.launch_all(self._own[name])
+    @cached_property
+    def enter(self) -> BoundKernel:
+        """The kernel that follows `DeviceStay.enter`."""
+        return self._bind_own("enter")
 
     def launch_entry(self) -> None:
         """Queue the decision for the first iteration, whose active vertices are listed."""

@@ -50,8 +50,7 @@ class OneLaunch(DeviceProgram):
     flags: ClassVar = ("ONE_LAUNCH",)
 
     def _bind(self) -> None:
-        """Bind the kernels, and find the largest grid that makes progress."""
-        self._begin = self._bind_own("begin")
+        """Bind the kernel, and find the largest grid that makes progress."""
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
         self._iterate = self._bind_own(
             "run_iterations", self._records, np.uint32(device_run._MOST_RECORDS),

@@ -275,7 +275,7 @@ class DeviceStay:
         loop[Word.LIMIT], loop[Word.PLANNED] = max_iterations, self._planned
         self.device.write(program.shared["loop"], loop)
         if self._has_begun:
-            program.launch_own("enter")
+            program.launch_all(program.enter)
             program.launch_entry()
         else:
             program.launch_start()
@@ -289,12 +289,6 @@ class DeviceStay:
     def streamed_bytes(self) -> int:
         """Bytes of CSR arrays that this run has sent to the device."""
         return self._program.bytes_sent - self._bytes_before
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._program.read_states()
-
-    def totals(self) -> dict[str, float]:
-        return self._program.read_totals()
 
     def leave(self) -> Handover:
         program, packing, loop = self._program, self._packing, self._loop
@@ -322,7 +316,7 @@ class DeviceStay:
         program, packing, loop, n = self._program, self._packing, self._loop, self._n
         if not self._has_begun:
             self.device.write(program.shared["loop"], loop)
-            program.launch_own("begin")
+            program.launch_all(program.begin)
             self._has_begun = True
         packing.write_states(handover.changed, handover.values)
         packing.write_list(handover.active, program.shared["next"], n)

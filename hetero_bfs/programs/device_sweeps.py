@@ -120,7 +120,6 @@ class DeviceSweeps(DeviceProgram):
         return [np.uint32(self._n)]
 
     def _bind(self) -> None:
-        self._begin = self._bind_own("begin_run")
         most = np.uint32(device_run._MOST_RECORDS)
         self._end = self._bind_own("end_sweep", VARIES, np.uint32(self.groups), self._records, most)
         self._bind_parts()
@@ -156,7 +155,7 @@ class DeviceSweeps(DeviceProgram):
     def launch_start(self) -> None:
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
-        self.launch_all(self._begin)
+        self.launch_all(self.begin)
         self._launch_spread()
         self.launch(self._end, 1, np.int32(1))
 

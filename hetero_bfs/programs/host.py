@@ -183,7 +183,7 @@ class HostProgram(HostRun):
         iterations, converged, records = self.run_on(limits.max_iterations)
         choosing = self.records[:iterations, loop.CHOOSING].sum() if limits.clocked else 0.0
         return Run(
-            self.state(), iterations, converged, self.totals(), records,
+            self.read_states(), iterations, converged, self.read_totals(), records,
             choosing_seconds=float(choosing),
             edges={name: self.fields[f"backward_edge_{name}"] for name in plan.written_edges},
         )  # fmt: skip
@@ -213,11 +213,11 @@ class HostProgram(HostRun):
             is_quick = time.perf_counter() - began < _PORTION_SECONDS
             portion = 2 * portion if is_quick else max(portion // 2, 1)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def read_states(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states; the next run overwrites them."""
         return {name: self.fields[f"state_{name}"] for name in self.plan.kinds}
 
-    def totals(self) -> dict[str, float]:
+    def read_totals(self) -> dict[str, float]:
         return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
 
     def _set_width(self, width: float) -> None:

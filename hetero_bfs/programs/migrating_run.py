@@ -100,7 +100,7 @@ class HostStay:
         return VertexSet.of_list(np.flatnonzero(waiting).astype(np.uint32), self._searched)
 
     def _changed(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
-        state, n = self._program.state(), self._program.graph.num_vertices
+        state, n = self._program.read_states(), self._program.graph.num_vertices
         item_bytes = sum(array.itemsize for array in state.values())
         if self._plan.all_active:
             return None, state
@@ -113,7 +113,7 @@ class HostStay:
     def enter(self, handover: Handover) -> None:
         if not self._has_begun:
             self.run_on(0, 0)  # only makes the initial states
-        for name, array in self._program.state().items():
+        for name, array in self._program.read_states().items():
             where = slice(None) if handover.changed is None else handover.changed
             array[where] = handover.values[name]
         words, fields = self._words, self._fields
@@ -146,12 +146,6 @@ class HostStay:
         fields["counters"][loop.FAR, 0] = blocks  # the first thread owns all of them
         fields["owners"][loop.FAR, :blocks] = 0
         fields["cursor"][0, loop.FAR] = items.size
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._program.state()
-
-    def totals(self) -> dict[str, float]:
-        return self._program.totals()
 
     def close(self) -> None:
         """Reset the program for runs that stay on the host."""
@@ -224,9 +218,10 @@ class MigratingProgram:
                 more[0] = (*more[0], *migration)
             records += more
             if converged or done >= limits.max_iterations:
+                program = self._host if place == "cpu" else self._device
                 return Run(
-                    here.state(), done, converged, here.totals(), records, device.streamed_bytes,
-                    migrated_bytes,
+                    program.read_states(), done, converged, program.read_totals(), records,
+                    device.streamed_bytes, migrated_bytes,
                 )  # fmt: skip
             left = place
 

@@ -189,7 +189,7 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
 #define VERTEX_AT(row) (row)
 #endif
 
-__kernel void begin_run(SWEEP)
+__kernel void begin(SWEEP)
 {
     COUNTING
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
