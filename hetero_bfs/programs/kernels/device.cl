@@ -42,22 +42,12 @@ static void expand_lists(__local Mine *mine, BACKWARD, PART COMMON)
 {
     Counts counts = {0};
     const long mode = loop[MODE];
-#if COLLECTS
-    if (mode == PUSH)
-        touch_receivers(&counts, BACKWARD_NAMES, COMMON_NAMES);
-#else
-    push(mode == PUSH, mine, &counts, PART_NAMES COMMON_NAMES);
-#endif
+    push(mode == PUSH, mine, &counts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #if MONOTONE
     if (mode == PULL_IN_ORDER)
         pull_in_order(&counts, BACKWARD_NAMES, COMMON_NAMES);
 #endif
-#if HAS_IDENTITY
     pull(mode == PULL, mine, &counts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
-#else
-    if (mode == PULL)
-        pull(&counts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
-#endif
 #ifdef STREAMED
     counts.received = 0; /* choose_blocks counts receivers */
 #endif
@@ -83,7 +73,7 @@ static uint piece_of(__global const uint *heavy, uint at)
 
 #if !COLLECTS
 /* Push along the long lists, with the whole grid. */
-static void push_heavy(PART COMMON)
+static void finish_push(BACKWARD, PART COMMON)
 {
     const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
@@ -249,11 +239,7 @@ __kernel void expand(BACKWARD, PART COMMON)
 
 __kernel void expand_long(BACKWARD, PART COMMON)
 {
-#if COLLECTS
-    collect_touched(BACKWARD_NAMES, COMMON_NAMES);
-#else
-    push_heavy(PART_NAMES COMMON_NAMES);
-#endif
+    finish_push(BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #if HAS_IDENTITY
     __local MESSAGE parts[GROUP];
     pull_heavy(parts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);

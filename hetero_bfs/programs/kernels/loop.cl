@@ -156,11 +156,7 @@ __kernel void run_iterations(__global long *records, const uint most_records,
             num_heavy = (uint)found;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (goes_on && (num_heavy || COLLECTS)) {
-#if COLLECTS
-            collect_touched(BACKWARD_NAMES, COMMON_NAMES);
-#else
-            push_heavy(COMMON_NAMES);
-#endif
+            finish_push(BACKWARD_NAMES, COMMON_NAMES);
 #if HAS_IDENTITY
             pull_heavy(mine.messages, BACKWARD_NAMES, COMMON_NAMES);
 #endif

@@ -19,11 +19,12 @@ typedef struct {
  * list, so long lists do not wait. */
 
 /* Collect the messages to all receivers in a pull; in a push, to those that are touched. */
-static void pull(Counts *counts, BACKWARD, COMMON)
+static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, COMMON)
 {
     const long iteration = loop[ITERATION];
     const bool touches = loop[MODE] == PUSH;
-    for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
+    const uint end = due ? searched : 0;
+    for (uint v = get_global_id(0); v < end; v += get_global_size(0)) {
         if (touches && touched[v] != iteration + 1)
             continue;
         const OFFSET begin = backward_indptr[v], back_begin = indptr[v];
@@ -45,11 +46,12 @@ static void pull(Counts *counts, BACKWARD, COMMON)
 }
 
 /* Mark the receivers of active vertices in `touched`. */
-static void touch_receivers(Counts *counts, BACKWARD, COMMON)
+static void push(bool due, __local Mine *mine, Counts *counts, BACKWARD, COMMON)
 {
     const int mark = (int)loop[ITERATION] + 1;
+    const uint count = due ? (uint)loop[LISTED] : 0;
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
-    for (uint i = get_global_id(0); i < (uint)loop[LISTED]; i += get_global_size(0)) {
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
         const uint u = items[i];
         if (ACTIVE_APPLY)
             atomic_xchg(touched + u, mark);
@@ -64,13 +66,11 @@ static void touch_receivers(Counts *counts, BACKWARD, COMMON)
     }
 }
 
-/* After `touch_receivers`, collect the messages. */
-static void collect_touched(BACKWARD, COMMON)
+/* After `push`, collect the messages. */
+static void finish_push(BACKWARD, COMMON)
 {
     Counts counts = {0};
-    if (loop[MODE] != PUSH)
-        return;
-    pull(&counts, BACKWARD_NAMES, COMMON_NAMES);
+    pull(loop[MODE] == PUSH, 0, &counts, BACKWARD_NAMES, COMMON_NAMES);
     if (counts.scanned)
         add_long(counters + SCANNED, counts.scanned);
 }
@@ -95,7 +95,7 @@ static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, COMMON)
 
 /* A work-group takes up to GROUP active vertices, and its work-items share all their edges. Lists
  * of over HEAVY_EDGES entries wait for the whole grid. If it is not `due`, it returns at once. */
-static void push(bool due, __local Mine *mine, Counts *counts, PART COMMON)
+static void push(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART COMMON)
 {
     __local uint *ends = mine->ends;
     const uint lid = get_local_id(0), rows = due ? ROWS((uint)loop[LISTED]) : 0;
@@ -194,10 +194,11 @@ static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iterati
 
 #if !HAS_IDENTITY
 /* A work-item scans a list until it finds a message. */
-static void pull(Counts *counts, BACKWARD, PART COMMON)
+static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART COMMON)
 {
     const int iteration = (int)loop[ITERATION];
-    for (uint row = get_global_id(0); row < ROWS(searched); row += get_global_size(0)) {
+    const uint rows = due ? ROWS(searched) : 0;
+    for (uint row = get_global_id(0); row < rows; row += get_global_size(0)) {
         const uint v = VERTEX_OF(row);
         if (v >= searched || !receives(v, iteration, STATE_NAMES))
             continue;

@@ -34,7 +34,7 @@ typedef uint8 Visit;
 /* Add up counts and shares of a work-group. All work-items do this. A macro, since drivers fail on
  * a function with a barrier that takes a private array. */
 #define ADD_ALL                                                                                    \
-    add_counts(counts.active, counts.scanned, ACTIVE, SCANNED, shared, counters);                    \
+    add_counts(counts.active, counts.scanned, ACTIVE, SCANNED, shared, counters);                  \
     add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
         const TOTAL total = group_total(i, shares[i], shared_totals);                              \
