@@ -289,9 +289,12 @@ class DeviceProgram(DeviceRun):
             records[:, 0] = np.where(limits.pulls[:planned], Mode.PULL, Mode.PUSH)
             device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
+        self.write_bucket(end, width, lone_costs(astuple(self._costs)))
+
+    def write_bucket(self, end: float, width: float, costs: npt.NDArray[np.float64]) -> None:
         with np.errstate(over="ignore"):
-            numbers = np.array([end, width, *lone_costs(astuple(self._costs))])
-            device.write(self.shared["limits"], numbers.astype(np.float32))
+            numbers = np.array([end, width, *costs]).astype(np.float32)
+        self.device.write(self.shared["limits"], numbers)
 
     def _write_parameters(self, plan: Plan) -> None:
         device, graph, parameters = self.device, self.graph, plan.parameters

@@ -260,14 +260,9 @@ class DeviceStay:
         self._loop[Word.RECEIVERS] = program.graph.num_searched
         self._loop[Word.TRACKS] = not plan.all_active
         end = -np.inf if self._has_priority else np.inf
-        self._write_limits(end)
+        program.write_bucket(end, self._width, costs)
         self.device.fill(program.shared["changed"], 0)
         self._has_begun = False
-
-    def _write_limits(self, end: float) -> None:
-        with np.errstate(over="ignore"):
-            numbers = np.array([end, self._width, *self._costs]).astype(np.float32)
-        self.device.write(self._program.shared["limits"], numbers)
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
         """Start, or continue after `enter`; see `DeviceProgram.run_on`."""
@@ -339,4 +334,4 @@ class DeviceStay:
         loop[Word.ITERATION], loop[Word.MODE] = handover.iteration, Mode.SELECT
         loop[Word.RECEIVERS], loop[Word.TRACKS] = handover.receivers, tracks
         self._costs[CHANGES_PER_EDGE] = handover.changes_per_edge
-        self._write_limits(handover.bucket_end)
+        program.write_bucket(handover.bucket_end, self._width, self._costs)
