@@ -24,7 +24,7 @@ from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.parameters import Parameters, checked_edges, in_caller_order
+from hetero_bfs.programs.parameters import Parameters, checked_edges
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
@@ -286,10 +286,10 @@ class ProgramRuns(Prepared[ProgramResult]):
                 trials.expect({(mode, where): value for where, value in expected.items()})
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
-        edges = {
-            name: in_caller_order(written, ready.graph.entries["backward_"])
-            for name, written in (run.edges or {}).items()
-        }
+        edges = {}
+        for name, written in run.edges.items():
+            edges[name] = np.empty_like(written)
+            edges[name][ready.graph.entries["backward_"]] = written
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or plan.is_endless
         return ProgramResult(

@@ -76,13 +76,6 @@ def caller_entries(
     return {"": both, "backward_": both}
 
 
-def in_caller_order(written: npt.NDArray[Any], entries: Entries) -> npt.NDArray[Any]:
-    """Return a field that the program has written, given its entries' places by `entries`."""
-    field = np.empty_like(written)
-    field[entries] = written
-    return field
-
-
 def _keys(lists: CSRGraph, ids: Keys, flipped: Any) -> Keys:
     """Return a number for each entry, which orders them as the caller's CSR arrays do."""
     owner, other = np.repeat(ids[: lists.num_vertices], lists.degree()), ids[lists.indices]
