@@ -355,7 +355,7 @@ class Returns(Vectors):
         counts = set()
         for node in walk_outside_functions(self.source.definition):
             if isinstance(node, ast.Return):
-                count = len(self.parts(node, node.value))
+                count = len(self.parts(node, node.value)) if node.value else 1
                 counts.add(count)
                 if not least <= count <= most:
                     wanted = f"{least}" if least == most else f"{least} or {most}"
