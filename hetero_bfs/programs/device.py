@@ -178,11 +178,11 @@ class DeviceProgram(DeviceRun):
         return self.device.bind(self._program, name, *first, *self.forward(), *self.arrays())
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of state.cl."""
+        """Return the arguments of COMMON in state.cl that come before ARRAYS."""
         return [*self._lists(0), *self.sizes()]
 
     def sizes(self) -> list[Any]:
-        """Return the last arguments of GRAPH: numbers of searched and of all vertices."""
+        """Return the last of these arguments: numbers of searched and of all vertices."""
         return [np.uint32(self.graph.num_searched), np.uint32(self.graph.num_vertices)]
 
     def arrays(self) -> list[Any]:

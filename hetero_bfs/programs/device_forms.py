@@ -97,7 +97,7 @@ class InBlocks(StreamedRun, DeviceProgram):
         return super().start(plan, limits)
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of kernels that do not read neighbour lists."""
+        """Return the same arguments for kernels that do not read neighbour lists."""
         return [self.offsets(0), self._nothing, self._nothing, *self.sizes()]
 
 

@@ -34,9 +34,6 @@
  *                                 is for all later iterations
  */
 
-#define GRAPH                                                                                      \
-   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
-        const uint searched, const uint n
 #define ARRAYS                                                                                     \
     volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
@@ -44,16 +41,17 @@
         __global uchar *changed, __global uint *position, __global uchar *begun,                   \
         __global const uint *order, volatile __global ulong *counters, __global TOTAL *sums,       \
         __global long *loop, __global float *limits, STATE
-#define COMMON GRAPH, ARRAYS
+#define COMMON                                                                                     \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint searched, const uint n, ARRAYS
 #define BACKWARD                                                                                   \
     __global const OFFSET *backward_indptr, __global const uint *backward_neighbours,              \
         __global const WEIGHT *backward_weights
 #define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
-#define GRAPH_NAMES indptr, neighbours, weights, searched, n
 #define ARRAY_NAMES                                                                                \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
         position, begun, order, counters, sums, loop, limits, STATE_NAMES
-#define COMMON_NAMES GRAPH_NAMES, ARRAY_NAMES
+#define COMMON_NAMES indptr, neighbours, weights, searched, n, ARRAY_NAMES
 
 /* `expand` and `expand_long` go through rows: items of `next` in a push, receivers in a pull.
  *

@@ -7,11 +7,9 @@
 
 enum { PENDING = NEXT_COUNT };
 
-#define LISTS                                                                                      \
-   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
-        const uint n
 #define SWEEP                                                                                      \
-    LISTS, __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,                \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint n, __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,     \
         __global MESSAGE *messages, __global int *gathered, volatile __global ulong *counters,     \
         __global TOTAL *sums, __global long *loop, STATE
 #define SWEEP_NAMES                                                                                \
