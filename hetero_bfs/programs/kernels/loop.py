@@ -312,19 +312,6 @@ def _apply(control, arrays, pulls, blocks, listed, active, edges):
     return blocks, listed, active, edges
 
 
-@njit(inline="always")
-def _begin_or_resume(control, arrays):
-    """Write the initial states, unless the run continues."""
-    loop, searched = arrays.loop, arrays.searched
-    if loop[RESUMES] != 0:
-        return
-    bucket_end = -np.inf if arrays.has_priority != 0 else np.inf
-    blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
-    receivers = np.float64(searched - active if arrays.has_identity == 0 else searched)
-    arrays.costs[CHANGES_PER_EDGE] = 1.0
-    _keep(loop, blocks, listed, active, edges, receivers, False)
-
-
 @kernel(counted=False)
 def run(control, arrays, planned, max_iterations, records):
     """Run the program, or continue a run (RESUMES).
@@ -341,7 +328,12 @@ def run(control, arrays, planned, max_iterations, records):
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
     is_clocked, may_migrate = loop[CLOCKED] != 0, costs[MIGRATION] < np.inf
-    _begin_or_resume(control, arrays)
+    if loop[RESUMES] == 0:
+        bucket_end = -np.inf if has_priority else np.inf
+        blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+        receivers = np.float64(arrays.searched - active if takes_one else arrays.searched)
+        costs[CHANGES_PER_EDGE] = 1.0
+        _keep(loop, blocks, listed, active, edges, receivers, False)
     iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
     listed, edges = loop[LISTED], loop[LISTED_EDGES]
     receivers = np.float64(loop[EXPECTED_RECEIVERS])
