@@ -14,17 +14,17 @@ from hetero_bfs.algorithms.colouring.algorithm import Colourings
 from hetero_bfs.algorithms.colouring.check import check_colouring
 from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
-from hetero_bfs.errors import ArgumentError, DeviceError, ModelError
+from hetero_bfs.errors import ArgumentError, DeviceError, GridStalledError, ModelError
 from hetero_bfs.graph.edge_source import check_vertex
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs.codegen.host_code import code_key
 from hetero_bfs.programs.device import DeviceProgram, open_device
-from hetero_bfs.programs.device_forms import open_program, sweeps_on
+from hetero_bfs.programs.device_forms import open_program, program_in_phases, sweeps_on
 from hetero_bfs.programs.device_sweeps import heavy_edges
 from hetero_bfs.programs.host import HostProgram, HostSweeps
 from hetero_bfs.programs.migrating_run import MigratingProgram
 from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
-from hetero_bfs.programs.parameters import Parameters, checked_edges, in_caller_order
+from hetero_bfs.programs.parameters import Parameters, checked_edges
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
@@ -75,7 +75,7 @@ class _Mode:
     ) -> None:
         self.key, self.graph = key, graph
         self.name: ModeName = key[0]
-        self.colour = colour
+        self.colour: Any = colour
         """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
         self.forms: tuple[Any, Any] = HostProgram, open_program
@@ -130,10 +130,10 @@ class ProgramRuns(Prepared[ProgramResult]):
         if plan.collects:
             placed = placed.whole
         root = options.root if mode == "layered" else None
-        colour = None if options.colour is None else np.asarray(options.colour)
+        colour: Any = None if options.colour is None else np.asarray(options.colour)
         key = mode, root, placed.way, bool(plan.collects)
         kept = self._modes.get(key)
-        if kept is not None and _is_same(kept.colour, colour):
+        if kept is not None and np.array_equal(kept.colour, colour):
             self._modes[key] = self._modes.pop(key)  # move to the end: the latest
             return kept
         if mode == "synchronous":
@@ -243,7 +243,11 @@ class ProgramRuns(Prepared[ProgramResult]):
         key = plan.once(code_key)
         modes = [self._mode(mode, options, plan) for mode in _modes_for(plan, options)]
         programs = {mode.name: self._compiled(plan, key, mode) for mode in modes}
-        choices = _choices(plan, programs, options)
+        choices: list[tuple[ModeName, Where]] = [
+            (mode, place) for mode, one in programs.items() for place in one.places(options)
+        ]
+        if not choices:
+            raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
         kept = (
             key, tuple(mode.key for mode in modes), options.max_iterations, options.schedule,
             options.num_classes,
@@ -260,6 +264,11 @@ class ProgramRuns(Prepared[ProgramResult]):
         began = time.perf_counter()
         try:
             run = ready.run(plan, limits)
+        except GridStalledError:
+            (stalled,) = [one for one in modes if one.name == mode]
+            stalled.forms = HostProgram, program_in_phases
+            stalled.programs.pop(key).host.close()
+            return self.run(program, parameters, options)
         except DeviceError as error:
             if place == "cpu" or options.where != "auto":
                 raise
@@ -277,34 +286,16 @@ class ProgramRuns(Prepared[ProgramResult]):
                 trials.expect({(mode, where): value for where, value in expected.items()})
         names = ready.graph.names
         state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
-        edges = {
-            name: in_caller_order(written, ready.graph.entries["backward_"])
-            for name, written in (run.edges or {}).items()
-        }
+        edges = {}
+        for name, written in run.edges.items():
+            edges[name] = np.empty_like(written)
+            edges[name][ready.graph.entries["backward_"]] = written
         traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
         converged = run.converged or plan.is_endless
         return ProgramResult(
             state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
             mode, run.migrated_bytes, edges,
         )  # fmt: skip
-
-
-def _is_same(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
-
-
-def _choices(
-    plan: Plan, programs: dict[ModeName, _Compiled], options: RunOptions
-) -> list[tuple[ModeName, Where]]:
-    """Return the modes and places that the options leave open. Raises `DeviceError` if none."""
-    choices = [
-        (mode, place) for mode, compiled in programs.items() for place in compiled.places(options)
-    ]
-    if not choices:
-        raise DeviceError(f"{plan.name}: no OpenCL device is in use that can run it")
-    return choices
 
 
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:

@@ -204,7 +204,11 @@ def _users_errors(path: Path) -> Iterator[None]:
 def load_program(path: Path, name: str | None) -> Program:
     """Return the program of a file: its only class derived from `hb.Program`, or the one named."""
     module = _module_of(path)
-    found = {key: value for key, value in vars(module).items() if _is_program(value, Program)}
+    found = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Program) and value is not Program
+    }
     own = {key: one for key, one in found.items() if one.__module__ == module.__name__}
     if name is not None and name not in found:
         raise ProgramError(
@@ -220,10 +224,6 @@ def load_program(path: Path, name: str | None) -> Program:
     with _users_errors(path):
         made: Program = kind()
     return made
-
-
-def _is_program(value: Any, base: type) -> bool:
-    return isinstance(value, type) and issubclass(value, base) and value is not base
 
 
 def _listed(found: dict[str, Any]) -> str:

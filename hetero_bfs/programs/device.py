@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,11 +98,12 @@ class DeviceProgram(DeviceRun):
         arrays |= {name: self.read_only.array(array) for name, array in read_only.items()}
         self._records = arrays["records"]
         self.shared = {name: arrays[name] for name in shared}
-        self.state = DeviceState(plan, device, {name: arrays[name] for name in state})
+        self.state = {name: arrays[name] for name in state}
+        self.total_type = np.float64 if device.info.has_double else np.float32
         self._nothing = device.buffer(1, np.int64)
         self._batch, self._most_batch = _FIRST_BATCH, _MOST_BATCH
         self._program = self._build()
-        self._own: dict[str, BoundKernel] = {}
+        self.begin = self._bind_own("begin")
         self._bind()
 
     def _entries(self) -> list[Entries]:
@@ -165,7 +167,6 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind(self) -> None:
-        self._begin = self._bind_own("begin")
         self._bind_expand()
         self._apply = self._bind_own("apply_messages")
         self._advance = self._bind_own(
@@ -173,19 +174,19 @@ class DeviceProgram(DeviceRun):
         )
 
     def _bind_own(self, name: str, *first: Any) -> BoundKernel:
-        """Bind a kernel whose last arguments are GRAPH, SHARED and STATE of state.cl."""
+        """Bind a kernel whose last arguments are COMMON of state.cl."""
         return self.device.bind(self._program, name, *first, *self.forward(), *self.arrays())
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of state.cl."""
+        """Return the arguments of COMMON in state.cl that come before ARRAYS."""
         return [*self._lists(0), *self.sizes()]
 
     def sizes(self) -> list[Any]:
-        """Return the last arguments of GRAPH: numbers of searched and of all vertices."""
+        """Return the last of these arguments: numbers of searched and of all vertices."""
         return [np.uint32(self.graph.num_searched), np.uint32(self.graph.num_vertices)]
 
     def arrays(self) -> list[Any]:
-        return [*self.shared.values(), *self.state.buffers.values()]
+        return [*self.shared.values(), *self.state.values()]
 
     def _lists(self, way: int) -> list[Any]:
         """Return the three CSR buffers of a direction; a dummy stands for missing weights."""
@@ -197,19 +198,8 @@ class DeviceProgram(DeviceRun):
         return ("count", "count_long") if self.plan.counts else ("expand", "expand_long")
 
     def _bind_expand(self) -> None:
-        lists = [*self.forward(), *self._lists(-1), *self.make_slots()]
-        self._expand: list[BoundKernel] = [
-            self.device.bind(self._program, name, *lists, *self.arrays())
-            for name in self._expand_names
-        ]
-
-    @property
-    def current(self) -> DeviceProgram:
-        """The program to run: this one, or its replacement after a stall."""
-        return self
-
-    def after_stall(self) -> None:
-        """Do nothing: with one launch per phase the grid cannot stall."""
+        lists = [*self.make_slots(), *self._lists(-1)]
+        self._expand = [self._bind_own(name, *lists) for name in self._expand_names]
 
     @property
     def bytes_sent(self) -> int:
@@ -226,13 +216,13 @@ class DeviceProgram(DeviceRun):
         done, converged, records = self.run_on(limits.max_iterations)
         self._batch = min(max(done, _FIRST_BATCH), self._most_batch)  # a guess for the next run
         sent = self.bytes_sent - before
-        read, entries = self.state.read_fields, self.graph.num_stored_edges
-        state, totals = read("state", plan.kinds, self._n), self.state.read_totals()
-        edges = read("backward_edge", plan.written_edges, entries)
-        return Run(state, done, converged, totals, records, sent, edges=edges)
+        edges = self._read_fields("backward_edge", plan.written_edges, self.graph.num_stored_edges)
+        return Run(
+            self.read_states(), done, converged, self.read_totals(), records, sent, edges=edges
+        )
 
     def start(self, plan: Plan, limits: Limits) -> int:
-        self.state.write_parameters(plan, self.graph)
+        self._write_parameters(plan)
         self._write_limits(limits)
         self._clocked = limits.clocked
         return self.bytes_sent
@@ -261,17 +251,16 @@ class DeviceProgram(DeviceRun):
 
     def launch_start(self) -> None:
         """Queue the kernels that make the initial states."""
-        self.launch_all(self._begin)
-        self.launch(self._advance, 1, np.int32(1))
+        self.launch_all(self.begin)
+        self.launch_entry()
 
-    def launch_own(self, name: str) -> None:
-        """Queue a kernel with the same arguments as `begin`, for a run that migrates."""
-        if name not in self._own:
-            self._own[name] = self._bind_own(name)
-        self.launch_all(self._own[name])
+    @cached_property
+    def enter(self) -> BoundKernel:
+        """The kernel that follows `DeviceStay.enter`."""
+        return self._bind_own("enter")
 
     def launch_entry(self) -> None:
-        """Queue the decision for an iteration whose active vertices are already listed."""
+        """Queue the decision for the first iteration, whose active vertices are listed."""
         self.launch(self._advance, 1, np.int32(1))
 
     def _launch_iteration(self) -> None:
@@ -300,9 +289,46 @@ class DeviceProgram(DeviceRun):
             records[:, 0] = np.where(limits.pulls[:planned], Mode.PULL, Mode.PUSH)
             device.write(self._records, records)
         end = -np.inf if "priority" in self.plan.methods else np.inf
+        self.write_bucket(end, width, lone_costs(astuple(self._costs)))
+
+    def write_bucket(self, end: float, width: float, costs: npt.NDArray[np.float64]) -> None:
         with np.errstate(over="ignore"):
-            numbers = np.array([end, width, *lone_costs(astuple(self._costs))])
-            device.write(self.shared["limits"], numbers.astype(np.float32))
+            numbers = np.array([end, width, *costs]).astype(np.float32)
+        self.device.write(self.shared["limits"], numbers)
+
+    def _write_parameters(self, plan: Plan) -> None:
+        device, graph, parameters = self.device, self.graph, plan.parameters
+        integers = [graph.num_vertices, *parameters.integers.values()]
+        device.write(self.state["integers"], np.array(integers, np.int64))
+        if parameters.fractions:
+            fractions = np.array(list(parameters.fractions.values()), np.float64)
+            device.write(self.state["fractions"], fractions)
+        for name, array in parameters.arrays.items():
+            placed = np.ascontiguousarray(array[graph.names])
+            if placed.size:
+                device.write(self.state[f"parameter_{name}"], placed.view(np.uint8))
+        for name, array in parameters.edges.items():
+            for lists in plan.edge_lists if array.size else ():
+                placed = array[graph.entries[lists]]
+                device.write(self.state[f"{lists}edge_{name}"], placed.view(np.uint8))
+
+    def read_states(self) -> dict[str, npt.NDArray[Any]]:
+        return self._read_fields("state", self.plan.kinds, self._n)
+
+    def _read_fields(
+        self, array: str, kinds: Mapping[str, str], size: int
+    ) -> dict[str, npt.NDArray[Any]]:
+        fields = {name: np.empty(size, kind) for name, kind in kinds.items()}
+        for name, values in fields.items() if size else ():
+            self.device.read(values.view(np.uint8), self.state[f"{array}_{name}"])
+        return fields
+
+    def read_totals(self) -> dict[str, float]:
+        names = self.plan.totals
+        if not names:
+            return {}
+        totals = self.read(self.state["totals"], len(names), self.total_type)
+        return dict(zip(names, totals.tolist(), strict=True))
 
     def _read_records(self, first: int, seconds: list[float]) -> list[Record]:
         count = min(first + len(seconds), _MOST_RECORDS) - first
@@ -331,55 +357,6 @@ def _state_sizes(
         name: (_BYTES.get(kind, 8) * items.get(name, num_vertices * long.get(name, 1)), np.uint8)
         for name, kind, _ in state_arrays(plan)
     }
-
-
-class DeviceState:
-    """A program's arrays, for programs of the same types as `plan`.
-
-    `buffers` has memory of the sizes that `_state_sizes` returns, by name.
-    """
-
-    def __init__(self, plan: Plan, device: OpenCLDevice, buffers: dict[str, Any]) -> None:
-        self._plan, self._device, self.buffers = plan, device, buffers
-        self._total_type = np.float64 if device.info.has_double else np.float32
-
-    def field(self, name: str) -> Any:
-        return self.buffers[f"state_{name}"]
-
-    def write_parameters(self, plan: Plan, graph: PlacedGraph) -> None:
-        device, parameters = self._device, plan.parameters
-        integers = [graph.num_vertices, *parameters.integers.values()]
-        device.write(self.buffers["integers"], np.array(integers, np.int64))
-        if parameters.fractions:
-            fractions = np.array(list(parameters.fractions.values()), np.float64)
-            device.write(self.buffers["fractions"], fractions)
-        for name, array in parameters.arrays.items():
-            placed = np.ascontiguousarray(array[graph.names])
-            if placed.size:
-                device.write(self.buffers[f"parameter_{name}"], placed.view(np.uint8))
-        for name, array in parameters.edges.items():
-            for lists in plan.edge_lists if array.size else ():
-                placed = array[graph.entries[lists]]
-                device.write(self.buffers[f"{lists}edge_{name}"], placed.view(np.uint8))
-
-    def read_fields(
-        self, array: str, kinds: Mapping[str, str], size: int
-    ) -> dict[str, npt.NDArray[Any]]:
-        fields = {name: np.empty(size, kind) for name, kind in kinds.items()}
-        for name, values in fields.items() if size else ():
-            self._device.read(values.view(np.uint8), self.buffers[f"{array}_{name}"])
-        return fields
-
-    def read_totals(self) -> dict[str, float]:
-        if not self._plan.totals:
-            return {}
-        totals = np.empty(len(self._plan.totals), self._total_type)
-        self._device.read(totals, self.buffers["totals"])
-        return dict(zip(self._plan.totals, totals.tolist(), strict=True))
-
-    def write_totals(self, totals: npt.NDArray[np.float64]) -> None:
-        if self._plan.totals:
-            self._device.write(self.buffers["totals"], totals.astype(self._total_type))
 
 
 def _check_types(plan: Plan, info: DeviceInfo) -> None:

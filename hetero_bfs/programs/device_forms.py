@@ -20,7 +20,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import PATIENCE, Grid
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
-from hetero_bfs.errors import BudgetError, DeviceError, GridStalledError
+from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.programs import device as device_run
 from hetero_bfs.programs.device import DeviceProgram, open_device
@@ -36,26 +36,25 @@ from hetero_bfs.scheduling.speed_model import ProgramCosts, first_guess
 _ITERATIONS = np.uint32(1 << 10)
 """Most iterations of a launch; between launches the host may end a run."""
 
-_NO, _YES, _ENTERED = np.uint32(0), np.uint32(1), np.uint32(2)
+_NO, _YES = np.uint32(0), np.uint32(1)
 
 
 class OneLaunch(DeviceProgram):
     """A `DeviceProgram` with one launch for up to 1,024 iterations.
 
-    Raises `DeviceError` also if work-groups do not make progress at the same time.
+    Raises `DeviceError` also if work-groups do not make progress at the same time. If that happens
+    later, a run raises `GridStalledError`; then `program_in_phases` makes a program that works.
     """
 
     files = ("devices/opencl/grid.cl", *DeviceProgram.files)
     flags: ClassVar = ("ONE_LAUNCH",)
-    _instead: DeviceProgram | None = None
 
     def _bind(self) -> None:
         """Bind the kernel, and find the largest grid that makes progress."""
         self._grid = Grid(self.device, self.GROUPS_PER_UNIT)
-        self._iterate: BoundKernel | None = self.device.bind(
-            self._program, "run_iterations", *self.forward(), *self._lists(-1), *self.arrays(),
-            self._records, np.uint32(device_run._MOST_RECORDS), *self._grid.arguments,
-            VARIES, VARIES, VARIES, VARIES,
+        self._iterate = self._bind_own(
+            "run_iterations", self._records, np.uint32(device_run._MOST_RECORDS),
+            *self._grid.arguments, VARIES, VARIES, VARIES, VARIES, *self._lists(-1),
         )  # fmt: skip
         self._batch = self._most_batch = 1
         groups = self._grid.largest(self._probe)
@@ -65,44 +64,20 @@ class OneLaunch(DeviceProgram):
 
     def _probe(self, groups: int, patience: np.uint32) -> bool:
         """Launch the probe of grid.cl; return whether all work-groups met."""
-        assert self._iterate is not None
         group = self.group
         self._iterate.launch(groups * group, group, patience, _YES, _NO, _ITERATIONS)
         loop = self.read(self.shared["loop"], len(Word), np.int64)
         return bool(loop[Word.CONVERGED] == 0)
 
-    def run(self, plan: Plan, limits: Limits) -> Run:
-        """Run with the parameters of `plan`; use one launch per phase if the grid stalls."""
-        if self._instead is None:
-            try:
-                return super().run(plan, limits)
-            except GridStalledError:
-                self.after_stall()
-        return self.current.run(plan, limits)
-
     def start(self, plan: Plan, limits: Limits) -> int:
         self._iterations = np.uint32(1) if limits.clocked else _ITERATIONS
         return super().start(plan, limits)
 
-    @property
-    def current(self) -> DeviceProgram:
-        return self._instead or self
-
-    def after_stall(self) -> None:
-        """Use one launch per phase from now on."""
-        self.shared, self.state.buffers, self._records, self._iterate = {}, {}, None, None
-        self._instead = program_in_phases(self.plan, self.device, self.graph, self._costs)
-
-    def launch_start(self) -> None:
-        """Make the next launch compute the initial states."""
+    def launch_entry(self) -> None:
+        """Make the next launch begin with the decision."""
         self._begins = _YES
 
-    def launch_entry(self) -> None:
-        """Make the next launch begin with a decision; see `DeviceProgram.launch_entry`."""
-        self._begins = _ENTERED
-
     def _launch_iteration(self) -> None:
-        assert self._iterate is not None
         self.launch_all(self._iterate, PATIENCE, _NO, self._begins, self._iterations)
         self._begins = _NO
 
@@ -122,7 +97,7 @@ class InBlocks(StreamedRun, DeviceProgram):
         return super().start(plan, limits)
 
     def forward(self) -> list[Any]:
-        """Return the arguments GRAPH of kernels that do not read neighbour lists."""
+        """Return the same arguments for kernels that do not read neighbour lists."""
         return [self.offsets(0), self._nothing, self._nothing, *self.sizes()]
 
 
@@ -137,19 +112,18 @@ class StreamedProgram(InBlocks):
         heavy = min(device_run._HEAVY_EDGES, device_run.long_pull(self.device.info))
         self.note_long_lists(heavy)
         self._slots = self.make_slots()
-        bind, program = self.device.bind, self._program
-        self._choose = bind(
-            program, "choose_blocks", self.marks_buffer, np.uint32(self.marks.size - 1),
-            *self.forward(), self.offsets(-1), *self.arrays(),
-        )  # fmt: skip
-        self._end_part = bind(program, "end_part", VARIES, self.shared["counters"])
+        blocks = np.uint32(self.marks.size - 1)
+        self._choose = self._bind_own("choose_blocks", self.marks_buffer, blocks, self.offsets(-1))
+        self._end_part = self.device.bind(
+            self._program, "end_part", VARIES, self.shared["counters"]
+        )
 
     def _bind_room(self, way: int, buffers: list[Any]) -> tuple[BoundKernel, BoundKernel]:
         rows, *lists = buffers
         lists = [*lists, self._nothing][:2]
         arguments = [
-            self.offsets(0), *lists, *self.sizes(), self.offsets(-1), *lists, rows, VARIES,
-            *self._slots, *self.arrays(),
+            *self._slots, self.offsets(-1), *lists, rows, VARIES,
+            self.offsets(0), *lists, *self.sizes(), *self.arrays(),
         ]  # fmt: skip
         short, long = self._expand_names
         bind, program = self.device.bind, self._program
@@ -214,10 +188,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         self.device.write(self._firsts, blocks)
 
     def _bind_parts(self) -> None:
-        self._choose = self.device.bind(
-            self._program, "choose_in_sweep", VARIES, self._firsts, self.marks_buffer,
-            *self._without_lists,
-        )  # fmt: skip
+        self._choose = self._bind_own("choose_in_sweep", VARIES, self._firsts, self.marks_buffer)
         self._apply_all = self._bind_on("apply_part", None, None)
 
     def _plan_launches(self, num_classes: int) -> None:
@@ -241,12 +212,12 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
 
         rows, *lists = arrays(forward)
         backward_rows, *backward_lists = arrays(backward)
-        arguments = [self._firsts, rows, backward_rows, VARIES]
-        arguments += [self.offsets(0), *lists, np.uint32(self._n)]
+        arguments = [] if name == "spread" else [VARIES]
+        arguments += [self._firsts, rows, backward_rows, VARIES]
         if name in ("gather_part", "run_part"):
             arguments += [self.offsets(-1), *backward_lists]
-        visit = [] if name == "spread" else [VARIES]
-        return self.device.bind(self._program, name, *visit, *arguments, *self.arrays())
+        arguments += [self.offsets(0), *lists, *self.sizes(), *self.arrays()]
+        return self.device.bind(self._program, name, *arguments)
 
     def _launch_spread(self) -> None:
         if self.plan.all_active:

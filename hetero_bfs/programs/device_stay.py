@@ -107,7 +107,6 @@ _KERNELS = ["programs/kernels/migration.cl"]
 _NO_PRIORITY = 0x7FFFFFFF  # the lowest priority if no vertex waits
 _WAITING = np.uint8(Waiting.WAITING)
 _ZERO = np.uint32(0)
-_ENTERS, _BEGINS, _GOES_ON = range(3)
 
 
 def _ordered(value: float) -> int:
@@ -203,14 +202,14 @@ class Packing:
         values = {name: self.staging(f"state_{name}", n, kind, n) for name, kind in fields.items()}
         if whole:
             for name, array in values.items():
-                self.device.read(array.view(np.uint8), self._program.state.field(name))
+                self.device.read(array.view(np.uint8), self._program.state[f"state_{name}"])
             return None, values
         items = self.staging("items", count, np.uint32, n)
         if count:
             self.device.read(items, self._items)
         for name, array in values.items():
             values[name] = array[:count]
-            field = self._program.state.field(name)
+            field = self._program.state[f"state_{name}"]
             for first, part in self._portions(values[name]):
                 size, kernel = np.uint32(part.size), f"gather_{part.itemsize}"
                 self.launch(kernel, size, np.uint32(first), self._items, field, self._values)
@@ -225,7 +224,7 @@ class Packing:
         if changed is not None and changed.size:
             device.write(self._items, changed)
         for name, array in values.items():
-            field = self._program.state.field(name)
+            field = self._program.state[f"state_{name}"]
             if changed is None:
                 device.write(field, array.view(np.uint8))
                 continue
@@ -261,49 +260,30 @@ class DeviceStay:
         self._loop[Word.RECEIVERS] = program.graph.num_searched
         self._loop[Word.TRACKS] = not plan.all_active
         end = -np.inf if self._has_priority else np.inf
-        self._write_limits(end)
+        program.write_bucket(end, self._width, costs)
         self.device.fill(program.shared["changed"], 0)
-        self._has_begun, self._next = False, _BEGINS
-
-    def _write_limits(self, end: float) -> None:
-        with np.errstate(over="ignore"):
-            numbers = np.array([end, self._width, *self._costs]).astype(np.float32)
-        self.device.write(self._program.shared["limits"], numbers)
+        self._has_begun = False
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
-        """Start or continue; see `DeviceProgram.run_on`."""
-        program, loop, counters = self._program, self._loop, self._counters
+        """Start, or continue after `enter`; see `DeviceProgram.run_on`."""
+        program, loop = self._program, self._loop
         loop[Word.LIMIT], loop[Word.PLANNED] = max_iterations, self._planned
-        if self._next == _GOES_ON:  # as if the active vertices were just listed
-            loop[Word.MODE], loop[Word.CONVERGED] = Mode.SELECT, 0
-            loop[Word.SIDES] ^= 1
-            counters[Counter.NEXT_COUNT] = loop[Word.LISTED]
-            counters[Counter.ACTIVE] = loop[Word.NUM_ACTIVE]
-            counters[Counter.ACTIVE_EDGES] = loop[Word.EDGES]
-            self.device.write(program.shared["counters"], counters)
         self.device.write(program.shared["loop"], loop)
-        if self._next == _BEGINS:
-            program.launch_start()
-        else:
-            if self._next == _ENTERS:
-                program.launch_own("enter")
+        if self._has_begun:
+            program.launch_all(program.enter)
             program.launch_entry()
-        self._has_begun, self._next = True, _GOES_ON
+        else:
+            program.launch_start()
+        self._has_begun = True
         outcome = program.run_on(max_iterations, first)
         self.device.read(loop, program.shared["loop"])
-        self.device.read(counters, program.shared["counters"])
+        self.device.read(self._counters, program.shared["counters"])
         return outcome
 
     @property
     def streamed_bytes(self) -> int:
         """Bytes of CSR arrays that this run has sent to the device."""
         return self._program.bytes_sent - self._bytes_before
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._program.state.read_fields("state", self._program.plan.kinds, self._n)
-
-    def totals(self) -> dict[str, float]:
-        return self._program.state.read_totals()
 
     def leave(self) -> Handover:
         program, packing, loop = self._program, self._packing, self._loop
@@ -323,7 +303,7 @@ class DeviceStay:
             int(loop[Word.RECEIVERS]),
             float(limits[Limit.FIRST_COST + CHANGES_PER_EDGE]),
             float(limits[0]), _from_ordered(lowest),
-            np.array([*program.state.read_totals().values()], np.float64), active, waiting, changed,
+            np.array([*program.read_totals().values()], np.float64), active, waiting, changed,
             values,
         )  # fmt: skip
 
@@ -331,17 +311,16 @@ class DeviceStay:
         program, packing, loop, n = self._program, self._packing, self._loop, self._n
         if not self._has_begun:
             self.device.write(program.shared["loop"], loop)
-            program.launch_own("begin")
+            program.launch_all(program.begin)
+            self._has_begun = True
         packing.write_states(handover.changed, handover.values)
         packing.write_list(handover.active, program.shared["next"], n)
         if self._has_priority:
             self.device.fill(program.shared["waiting"], 0)
             packing.write_list(handover.waiting, program.shared["far"], n)
-            packing.launch(
-                "set_marks", np.uint32(handover.waiting.num_vertices), np.uint32(n),
-                program.shared["far"], _WAITING, program.shared["waiting"],
-            )  # fmt: skip
-        program.state.write_totals(handover.totals)
+        if handover.totals.size:
+            totals = handover.totals.astype(program.total_type)
+            self.device.write(program.state["totals"], totals)
         counters = self._counters
         counters[:] = 0
         counters[Counter.NEXT_COUNT] = handover.active.num_vertices
@@ -355,5 +334,4 @@ class DeviceStay:
         loop[Word.ITERATION], loop[Word.MODE] = handover.iteration, Mode.SELECT
         loop[Word.RECEIVERS], loop[Word.TRACKS] = handover.receivers, tracks
         self._costs[CHANGES_PER_EDGE] = handover.changes_per_edge
-        self._write_limits(handover.bucket_end)
-        self._next = _ENTERS
+        program.write_bucket(handover.bucket_end, self._width, self._costs)

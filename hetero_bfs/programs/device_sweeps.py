@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -116,31 +116,22 @@ class DeviceSweeps(DeviceProgram):
             "loop": (len(Word), np.int64),
         }
 
+    def sizes(self) -> list[Any]:
+        return [np.uint32(self._n)]
+
     def _bind(self) -> None:
-        offsets, *_ = self._lists(0)
-        self._without_lists = [
-            offsets, self._nothing, self._nothing, np.uint32(self._n), *self.arrays()
-        ]  # fmt: skip
-        most, bind, program = np.uint32(device_run._MOST_RECORDS), self.device.bind, self._program
-        self._begin = bind(program, "begin_run", *self._without_lists)
-        self._end = bind(
-            program, "end_sweep", VARIES, np.uint32(self.groups), self._records, most,
-            *self._without_lists,
-        )  # fmt: skip
+        most = np.uint32(device_run._MOST_RECORDS)
+        self._end = self._bind_own("end_sweep", VARIES, np.uint32(self.groups), self._records, most)
         self._bind_parts()
 
     def _bind_parts(self) -> None:
-        lists, backward = [*self._lists(0), np.uint32(self._n)], self._lists(-1)
-        bind, program, arrays = self.device.bind, self._program, self.arrays()
-        self._spread = bind(program, "spread", *lists, *arrays)
-        self._gather = bind(program, "gather_part", VARIES, *lists, *backward, *arrays)
+        self._spread = self._bind_own("spread")
+        self._gather = self._bind_own("gather_part", VARIES, *self._lists(-1))
+        self._apply = self._bind_own("apply_part", VARIES)
         begins = np.append(self.graph.parts[:, BEGIN], self._n).astype(np.uint32)
         self._begins = self.device.buffer(begins.size, np.uint32)
         self.device.write(self._begins, begins)
-        self._run_part = bind(
-            program, "run_part", VARIES, self._begins, *lists, *backward, *arrays
-        )  # fmt: skip
-        self._apply = bind(program, "apply_part", VARIES, *lists, *arrays)
+        self._run_part = self._bind_own("run_part", VARIES, self._begins, *self._lists(-1))
 
     def _list_launches(self, num_classes: int) -> list[Launch]:
         """Return the launches of a sweep; see `RunOptions` for the number of classes."""
@@ -164,7 +155,7 @@ class DeviceSweeps(DeviceProgram):
     def launch_start(self) -> None:
         self._step = 1
         self.device.fill(self.shared["sums"], 0)
-        self.launch_all(self._begin)
+        self.launch_all(self.begin)
         self._launch_spread()
         self.launch(self._end, 1, np.int32(1))
 

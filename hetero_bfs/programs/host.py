@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.devices.cpu.host_run import HostRun
+from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
 from hetero_bfs.programs.codegen.host_code import host_module
+from hetero_bfs.programs.kernels import loop, monotone_loop, sweep_loop
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Record, Run, weights_of
@@ -19,6 +21,7 @@ from hetero_bfs.programs.schema import SLOTS, TOTALS
 from hetero_bfs.scheduling.program_decision import lone_costs
 from hetero_bfs.scheduling.speed_model import ProgramCosts
 from hetero_bfs.support.memory import aligned_empty
+from hetero_bfs.support.parallel import Head
 
 _POOL_EDGES = 1 << 14
 """Below this number of stored edges no iteration is worth waking another thread."""
@@ -44,11 +47,9 @@ class HostProgram(HostRun):
     _file = "host"
 
     def __init__(self, plan: Plan, graph: PlacedGraph, threads: int, costs: ProgramCosts) -> None:
-        from hetero_bfs.programs.kernels.loop import RECORD_WIDTH
-
         super().__init__(threads if graph.num_stored_edges >= _POOL_EDGES else 1)
         self.plan, self.graph, self._costs = plan, graph, costs
-        self.records = np.zeros((_MOST_RECORDS, RECORD_WIDTH))
+        self.records = np.zeros((_MOST_RECORDS, loop.RECORD_WIDTH))
         self._planned = 0
         self.prepare()
 
@@ -59,13 +60,10 @@ class HostProgram(HostRun):
 
     def _common_fields(self) -> dict[str, Any]:
         """Return the fields that all programs share; loop.py declares them."""
-        from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
-        from hetero_bfs.programs.kernels.loop import NUM_TASKS, SUM_CHUNK
-
         plan, graph, threads = self.plan, self.graph, self.threads
         n, searched = graph.num_vertices, graph.num_searched
         blocks = most_blocks(searched, threads)
-        chunks = max(-(-n // SUM_CHUNK), blocks)
+        chunks = max(-(-n // loop.SUM_CHUNK), blocks)
         return {
             "threads": threads,
             "searched": searched,
@@ -90,7 +88,7 @@ class HostProgram(HostRun):
             "limits": np.zeros(8),
             "lowest": np.zeros((threads, 8)),
             "costs": lone_costs(astuple(self._costs)),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "work": np.zeros(loop.NUM_TASKS, np.int64),
             "next_blocks": np.zeros((2, blocks), np.int32),
             "far_blocks": np.zeros((2, blocks), np.int32),
             "touched_blocks": np.zeros((2, blocks), np.int32),
@@ -102,8 +100,6 @@ class HostProgram(HostRun):
 
     def _own_fields(self) -> dict[str, Any]:
         """Return the other fields; host.py declares them."""
-        from hetero_bfs.devices.cpu.thread_pool import BLOCK, most_blocks
-
         plan, graph = self.plan, self.graph
         n, searched = graph.num_vertices, graph.num_searched
         items = most_blocks(searched, self.threads) * BLOCK
@@ -141,7 +137,7 @@ class HostProgram(HostRun):
     def _program_fields(self) -> dict[str, Any]:
         """Return the CSR arrays, the program's state, and the parameters."""
         plan, graph, n = self.plan, self.graph, self.graph.num_vertices
-        parameters, uses_weights = plan.parameters, plan.uses_weights
+        uses_weights = plan.uses_weights
         fields: dict[str, Any] = {
             "indptr": graph.forward.indptr,
             "neighbours": graph.forward.indices,
@@ -151,16 +147,13 @@ class HostProgram(HostRun):
             "backward_weights": weights_of(graph.backward, uses_weights),
             "names": graph.names,
             "degree": graph.degree,
-            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
-            "fractions": np.zeros(len(parameters.fractions) + 1),
+            **plan.parameters.fields(n),
         }
         for kept in ("state", "new") if plan.collects else ("state",):
             fields |= {f"{kept}_{f}": aligned_empty(n, kind) for f, kind in plan.kinds.items()}
         for name, kind in plan.edge_kinds.items():
             for lists in plan.edge_lists:
                 fields[f"{lists}edge_{name}"] = aligned_empty(graph.num_stored_edges, kind)
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty((n, *array.shape[1:]), array.dtype)
         return fields
 
     @cached_property
@@ -169,13 +162,9 @@ class HostProgram(HostRun):
 
     def _sees_all(self, phase: Any) -> bool:
         """Phases of loop.py see what the loop sees, so they are compiled once for all programs."""
-        from hetero_bfs.programs.kernels import loop
-
         return bool(phase.py_func.__module__ != loop.__name__)
 
     def _visible(self, struct: Any) -> Any:
-        from hetero_bfs.support.parallel import Head
-
         return Head(self._name, struct, self._num_common)
 
     def _arguments(self, max_iterations: int) -> tuple[Any, ...]:
@@ -186,26 +175,26 @@ class HostProgram(HostRun):
 
     @property
     def _loop(self) -> Any:
-        from hetero_bfs.programs.kernels import loop, monotone_loop
-
         return monotone_loop.run if self.plan.monotone else loop.run
 
     def run(self, plan: Plan, limits: Limits) -> Run:
         """Run with the parameters of `plan`, which has the same types as `self.plan`."""
         self.start(plan, limits)
         iterations, converged, records = self.run_on(limits.max_iterations)
+        choosing = self.records[:iterations, loop.CHOOSING].sum() if limits.clocked else 0.0
         return Run(
-            self.state(), iterations, converged, self.totals(), records,
-            choosing_seconds=self._choosing_seconds(iterations) if limits.clocked else 0.0,
+            self.read_states(), iterations, converged, self.read_totals(), records,
+            choosing_seconds=float(choosing),
             edges={name: self.fields[f"backward_edge_{name}"] for name in plan.written_edges},
         )  # fmt: skip
 
     def start(self, plan: Plan, limits: Limits) -> None:
-        from hetero_bfs.programs.kernels.loop import CLOCKED
-
         self.fields["loop"][:] = 0
-        self.fields["loop"][CLOCKED] = limits.clocked
-        self._write(plan)
+        self.fields["loop"][loop.CLOCKED] = limits.clocked
+        plan.parameters.write(self.fields, self.graph.names)
+        for name, array in plan.parameters.edges.items():
+            for lists in plan.edge_lists:
+                self.fields[f"{lists}edge_{name}"][:] = array[self.graph.entries[lists]]
         self._set_width(limits.bucket_width)
         pulls = limits.pulls[:_MOST_RECORDS]
         self.records[: len(pulls), 0] = pulls
@@ -213,8 +202,6 @@ class HostProgram(HostRun):
 
     def run_on(self, max_iterations: int, first: int = 0) -> tuple[int, bool, list[Record]]:
         """Run from iteration `first`; return total iterations, `converged`, and records."""
-        from hetero_bfs.programs.kernels.loop import RESUMES
-
         done, portion = first, max_iterations if self.plan.monotone else _FIRST_PORTION
         while True:
             end = min(done + portion, max_iterations)
@@ -222,44 +209,24 @@ class HostProgram(HostRun):
             done, converged = self._loop(*self._arguments(end))
             if converged or done < end or end == max_iterations:  # done < end: it will migrate
                 return done, converged, self._records(done, first)
-            self.fields["loop"][RESUMES] = True
+            self.fields["loop"][loop.RESUMES] = True
             is_quick = time.perf_counter() - began < _PORTION_SECONDS
             portion = 2 * portion if is_quick else max(portion // 2, 1)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def read_states(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vertices' states; the next run overwrites them."""
         return {name: self.fields[f"state_{name}"] for name in self.plan.kinds}
 
-    def totals(self) -> dict[str, float]:
+    def read_totals(self) -> dict[str, float]:
         return dict(zip(self.plan.totals, self.fields["totals"].tolist(), strict=False))
 
-    def _write(self, plan: Plan) -> None:
-        fields, parameters = self.fields, plan.parameters
-        fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
-        fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"][:] = array[self.graph.names]
-        for name, array in parameters.edges.items():
-            for lists in plan.edge_lists:
-                fields[f"{lists}edge_{name}"][:] = array[self.graph.entries[lists]]
-
     def _set_width(self, width: float) -> None:
-        from hetero_bfs.programs.kernels import loop, monotone_loop
-
-        limits, graph = self.fields["limits"], self.graph
+        limits = self.fields["limits"]
         limits[loop.WIDTH] = width
-        if not self.plan.monotone:
-            return
-        sends_all, limits[loop.WIDTH], limits[monotone_loop.FULL_WIDTH] = graph.monotone_widths(
-            width
-        )
-        limits[monotone_loop.SENDS_ALL] = sends_all
-
-    def _choosing_seconds(self, iterations: int) -> float:
-        """Return the time that the last run spent choosing directions, if the run was clocked."""
-        from hetero_bfs.programs.kernels.loop import CHOOSING
-
-        return float(self.records[: min(iterations, _MOST_RECORDS), CHOOSING].sum())
+        if self.plan.monotone:
+            limits[[monotone_loop.SENDS_ALL, loop.WIDTH, monotone_loop.FULL_WIDTH]] = (
+                self.graph.monotone_widths(width)
+            )
 
     def _records(self, iterations: int, first: int) -> list[Record]:
         rows: npt.NDArray[np.float64] = self.records[first:iterations, :4]
@@ -276,8 +243,6 @@ class HostSweeps(HostProgram):
     _file = "sweep"
 
     def _common_fields(self) -> dict[str, Any]:
-        from hetero_bfs.programs.kernels.sweep_loop import CHUNK, NUM_TASKS
-
         n, totals = self.graph.num_vertices, max(len(self.plan.totals), 1)
         self._words = aligned_empty(-(-n // 8), np.uint64)
         return {
@@ -287,11 +252,11 @@ class HostSweeps(HostProgram):
             "all_active": int(self.plan.all_active),
             "parts": self.graph.parts,
             "dirty": self._words.view(np.uint8),
-            "sums": np.zeros((-(-n // CHUNK), totals)),
+            "sums": np.zeros((-(-n // sweep_loop.CHUNK), totals)),
             "totals": np.zeros(totals),
             "next_totals": np.zeros(totals),
             "loop": np.zeros(16, np.int64),
-            "work": np.zeros(NUM_TASKS, np.int64),
+            "work": np.zeros(sweep_loop.NUM_TASKS, np.int64),
         }
 
     def _own_fields(self) -> dict[str, Any]:
@@ -305,16 +270,13 @@ class HostSweeps(HostProgram):
         }
 
     def start(self, plan: Plan, limits: Limits) -> None:
-        from hetero_bfs.programs.kernels.sweep_loop import SHARED
-
         super().start(plan, limits)
-        self.fields["loop"][SHARED] = (limits.num_classes or 1 + len(self.graph.parts)) - 1
+        shared = (limits.num_classes or 1 + len(self.graph.parts)) - 1
+        self.fields["loop"][sweep_loop.SHARED] = shared
 
     @property
     def _loop(self) -> Any:
-        from hetero_bfs.programs.kernels.sweep_loop import run_sweeps
-
-        return run_sweeps
+        return sweep_loop.run_sweeps
 
     def _set_width(self, width: float) -> None:
         """Do nothing: sweeps have no buckets."""

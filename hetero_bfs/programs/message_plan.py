@@ -77,20 +77,21 @@ class MessagePlan:
                 f"{self.name}.combine is one monoid for messages of several fields; give a mapping "
                 "with one for each, or a method"
             )
-        if not isinstance(combine, Monoid):
-            declared, neutral = program.message_type, program.identity
-            declared = declared if isinstance(declared, Mapping) else {"": declared}
-            wanted = len(scalars({name: type_name(kind) for name, kind in declared.items()}))
-            several = wanted > 1 or "" not in declared
-            numbers = neutral if several and isinstance(neutral, tuple) else (neutral,)
-            kinds = int | float | np.number | np.bool_
-            if len(numbers) != wanted or not all(isinstance(x, kinds) and x == x for x in numbers):
-                what = f"a tuple of {wanted} numbers" if several else "a number"
-                raise ProgramError(
-                    f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
-                    f"{what} there that changes no message"
-                )
-        return {"": combine if isinstance(combine, Monoid) else Monoid("a method")}
+        if isinstance(combine, Monoid):
+            return {"": combine}
+        declared, neutral = program.message_type, program.identity
+        declared = declared if isinstance(declared, Mapping) else {"": declared}
+        wanted = len(scalars({name: type_name(kind) for name, kind in declared.items()}))
+        several = wanted > 1 or "" not in declared
+        numbers = neutral if several and isinstance(neutral, tuple) else (neutral,)
+        kinds = int | float | np.number | np.bool_
+        if len(numbers) != wanted or not all(isinstance(x, kinds) and x == x for x in numbers):
+            what = f"a tuple of {wanted} numbers" if several else "a number"
+            raise ProgramError(
+                f"{self.name}.identity is {neutral!r}; a class with a method `combine` has "
+                f"{what} there that changes no message"
+            )
+        return {"": Monoid("a method")}
 
     def _check_collected(self) -> None:
         """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""

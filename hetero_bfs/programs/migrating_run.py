@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.errors import GridStalledError
+from hetero_bfs.devices.cpu.thread_pool import BLOCK, BLOCK_ORDER, BLOCK_SIZES
 from hetero_bfs.programs.device import DeviceProgram
 from hetero_bfs.programs.device_stay import (
     DeviceStay,
@@ -23,6 +23,7 @@ from hetero_bfs.programs.device_stay import (
     crosses_whole,
 )
 from hetero_bfs.programs.host import HostProgram
+from hetero_bfs.programs.kernels import loop
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.renumbered import Record, Run
@@ -50,59 +51,56 @@ class HostStay:
     def __init__(
         self, program: HostProgram, plan: Plan, limits: Limits, costs: npt.NDArray[np.float64]
     ) -> None:
-        from hetero_bfs.programs.kernels import loop
-
         self._program, self._plan = program, plan
         self._fields, self._searched = program.fields, program.graph.num_searched
-        self._words = loop
-        self._loop = self._fields["loop"]
+        self._words = self._fields["loop"]
         program.start(plan, limits)
-        self._loop[loop.TRACKS] = not plan.all_active
+        self._words[loop.TRACKS] = not plan.all_active
         self._fields["changed"][:] = 0
         self._fields["costs"][:] = costs
         self._has_begun = False
 
     def run_on(self, max_iterations: int, first: int) -> tuple[int, bool, list[Record]]:
-        self._loop[self._words.RESUMES] = self._has_begun
+        self._words[loop.RESUMES] = self._has_begun
         self._has_begun = True
         return self._program.run_on(max_iterations, first)
 
     def leave(self) -> Handover:
-        words, fields, loop = self._words, self._fields, self._loop
+        words, fields = self._words, self._fields
         changed, values = self._changed()
         return Handover(
-            int(loop[words.ITERATION]), int(loop[words.NUM_ACTIVE]),
-            int(loop[words.LISTED_EDGES]), int(loop[words.EXPECTED_RECEIVERS]),
+            int(words[loop.ITERATION]), int(words[loop.NUM_ACTIVE]),
+            int(words[loop.LISTED_EDGES]), int(words[loop.EXPECTED_RECEIVERS]),
             float(fields["costs"][CHANGES_PER_EDGE]),
-            float(fields["limits"][words.END]), float(fields["lowest"][:, 0].min()),
+            float(fields["limits"][loop.END]), float(fields["lowest"][:, 0].min()),
             fields["totals"], self._active(), self._waiting(), changed, values,
         )  # fmt: skip
 
     def _side(self, which: int) -> int:
         """Return which array of a double-buffered pair is read next."""
-        return int(self._program.control[self._words.SIDES]) >> which & 1
+        return int(self._program.control[loop.SIDES]) >> which & 1
 
     def _active(self) -> VertexSet:
-        words, fields, loop = self._words, self._fields, self._loop
+        words, fields = self._words, self._fields
         if self._plan.all_active:
             return VertexSet.of_list(_NO_ITEMS, self._searched)
-        if loop[words.IS_MARKED]:
-            bitmap = fields["active"][self._side(words.ACTIVE)].view(np.uint32)
+        if words[loop.IS_MARKED]:
+            bitmap = fields["active"][self._side(loop.ACTIVE)].view(np.uint32)
             return VertexSet.of_bitmap(
-                bitmap[: bitmap_words(self._searched)], int(loop[words.LISTED]), self._searched
+                bitmap[: bitmap_words(self._searched)], int(words[loop.LISTED]), self._searched
             )
-        listed = fields["next"][self._side(words.NEXT)]
-        items = _of_blocks(listed, fields["next_blocks"], int(loop[words.BLOCKS]))
+        listed = fields["next"][self._side(loop.NEXT)]
+        items = _of_blocks(listed, fields["next_blocks"], int(words[loop.BLOCKS]))
         return VertexSet.of_list(items, self._searched)
 
     def _waiting(self) -> VertexSet:
         if "priority" not in self._plan.methods:
             return VertexSet.of_list(_NO_ITEMS, self._searched)
-        waiting = self._fields["waiting"] == self._words.WAITING
+        waiting = self._fields["waiting"] == loop.WAITING
         return VertexSet.of_list(np.flatnonzero(waiting).astype(np.uint32), self._searched)
 
     def _changed(self) -> tuple[npt.NDArray[np.uint32] | None, dict[str, npt.NDArray[Any]]]:
-        state, n = self._program.state(), self._program.graph.num_vertices
+        state, n = self._program.read_states(), self._program.graph.num_vertices
         item_bytes = sum(array.itemsize for array in state.values())
         if self._plan.all_active:
             return None, state
@@ -115,14 +113,14 @@ class HostStay:
     def enter(self, handover: Handover) -> None:
         if not self._has_begun:
             self.run_on(0, 0)  # only makes the initial states
-        for name, array in self._program.state().items():
+        for name, array in self._program.read_states().items():
             where = slice(None) if handover.changed is None else handover.changed
             array[where] = handover.values[name]
-        words, fields, loop = self._words, self._fields, self._loop
-        loop[words.ITERATION], loop[words.NUM_ACTIVE] = handover.iteration, handover.num_active
-        loop[words.LISTED_EDGES] = handover.edges
-        loop[words.EXPECTED_RECEIVERS], loop[words.IS_MARKED] = handover.receivers, 0
-        fields["limits"][words.END] = handover.bucket_end
+        words, fields = self._words, self._fields
+        words[loop.ITERATION], words[loop.NUM_ACTIVE] = handover.iteration, handover.num_active
+        words[loop.LISTED_EDGES] = handover.edges
+        words[loop.EXPECTED_RECEIVERS], words[loop.IS_MARKED] = handover.receivers, 0
+        fields["limits"][loop.END] = handover.bucket_end
         fields["lowest"][:, 0] = np.inf
         fields["lowest"][0, 0] = handover.lowest
         fields["totals"][: handover.totals.size] = handover.totals
@@ -132,46 +130,32 @@ class HostStay:
 
     def _enter_lists(self, handover: Handover) -> None:
         words, fields = self._words, self._fields
-        self._program.control[words.SIDES] = 0
+        self._program.control[loop.SIDES] = 0
         fields["counters"][:], fields["cursor"][:] = 0, 0
         items = handover.active.listed()
         fields["next"][0][: items.size] = items
-        self._loop[words.BLOCKS] = _write_blocks(fields["next_blocks"], items.size)
-        self._loop[words.LISTED] = items.size
+        words[loop.BLOCKS] = _write_blocks(fields["next_blocks"], items.size)
+        words[loop.LISTED] = items.size
         if "priority" not in self._plan.methods:
             return
         items = handover.waiting.listed()
         fields["far"][1][: items.size] = items
-        fields["waiting"][:] = words.NOT_LISTED
-        fields["waiting"][items] = words.WAITING
-        blocks = _count_blocks(items.size)
-        fields["counters"][words.FAR, 0] = blocks  # the first thread owns all of them
-        fields["owners"][words.FAR, :blocks] = 0
-        fields["cursor"][0, words.FAR] = items.size
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._program.state()
-
-    def totals(self) -> dict[str, float]:
-        return self._program.totals()
+        fields["waiting"][:] = loop.NOT_LISTED
+        fields["waiting"][items] = loop.WAITING
+        blocks = -(-items.size // BLOCK)
+        fields["counters"][loop.FAR, 0] = blocks  # the first thread owns all of them
+        fields["owners"][loop.FAR, :blocks] = 0
+        fields["cursor"][0, loop.FAR] = items.size
 
     def close(self) -> None:
         """Reset the program for runs that stay on the host."""
-        self._loop[:] = 0
+        self._words[:] = 0
         self._fields["costs"][MIGRATION] = np.inf
-
-
-def _count_blocks(items: int) -> int:
-    from hetero_bfs.devices.cpu.thread_pool import BLOCK
-
-    return -(-items // BLOCK)
 
 
 def _write_blocks(blocks: npt.NDArray[np.int32], items: int) -> int:
     """Write sizes and order of consecutive blocks that hold `items`; return their number."""
-    from hetero_bfs.devices.cpu.thread_pool import BLOCK, BLOCK_ORDER, BLOCK_SIZES
-
-    count = _count_blocks(items)
+    count = -(-items // BLOCK)
     blocks[BLOCK_SIZES, :count] = BLOCK
     if items % BLOCK:
         blocks[BLOCK_SIZES, count - 1] = items % BLOCK
@@ -183,8 +167,6 @@ def _of_blocks(
     items: npt.NDArray[np.uint32], blocks: npt.NDArray[np.int32], count: int
 ) -> npt.NDArray[np.uint32]:
     """Concatenate the items of the first `count` blocks."""
-    from hetero_bfs.devices.cpu.thread_pool import BLOCK, BLOCK_SIZES
-
     used = np.arange(BLOCK) < blocks[BLOCK_SIZES, :count, None]
     found: npt.NDArray[np.uint32] = items[: count * BLOCK].reshape(count, BLOCK)[used]
     return found
@@ -200,38 +182,22 @@ class MigratingProgram:
         self.graph = host.graph
         self._packing: Packing | None = None
 
-    def run(self, plan: Plan, limits: Limits) -> Run:
-        try:
-            return self._run(plan, limits)
-        except GridStalledError:
-            self._packing = None
-            self._device.after_stall()
-            return self._run(plan, limits)
-
     def learn(self, place: str, run: Run) -> None:
         if place == "device":
             self.estimates.learn_device(sum(record[3] for record in run.records))
         elif place == "cpu":
-            self._learn_host(run)
+            rows, costs = self._host.records[: run.iterations], self._host.fields["costs"]
+            self.estimates.learn_host(costs, rows[:, loop.SENDERS :], rows[:, loop.SECONDS])
 
-    def _learn_host(self, run: Run) -> None:
-        from hetero_bfs.programs.kernels import loop
-
-        rows = self._host.records[: run.iterations]
-        directions = self._host.fields["costs"]
-        self.estimates.learn_host(directions, rows[:, loop.SENDERS :], rows[:, loop.SECONDS])
-
-    def _run(self, plan: Plan, limits: Limits) -> Run:
+    def run(self, plan: Plan, limits: Limits) -> Run:
         if self._packing is None:
-            self._packing = Packing(self._device.current)
+            self._packing = Packing(self._device)
         costs = {place: self.estimates.costs(place) for place in DEVICE_KINDS}
         if limits.places:
             costs = {p: lone_costs(each[:NUM_DIRECTION_COSTS]) for p, each in costs.items()}
         host = HostStay(self._host, plan, limits, costs["cpu"])
         try:
-            device = DeviceStay(
-                self._device.current, self._packing, plan, limits, costs["device"]
-            )  # fmt: skip
+            device = DeviceStay(self._device, self._packing, plan, limits, costs["device"])
             return self._run_stays(host, device, limits)
         finally:
             host.close()
@@ -244,7 +210,7 @@ class MigratingProgram:
         while True:
             place, end = _next_stay(limits, done, left)
             here, migration = stays[place], None
-            if left is not None and left != place:
+            if left is not None:  # it is the other place
                 migration = self._migrate(stays[left], here, place)
                 migrated_bytes += migration[0]
             done, converged, more = here.run_on(end, done)
@@ -252,9 +218,10 @@ class MigratingProgram:
                 more[0] = (*more[0], *migration)
             records += more
             if converged or done >= limits.max_iterations:
+                program = self._host if place == "cpu" else self._device
                 return Run(
-                    here.state(), done, converged, here.totals(), records, device.streamed_bytes,
-                    migrated_bytes,
+                    program.read_states(), done, converged, program.read_totals(), records,
+                    device.streamed_bytes, migrated_bytes,
                 )  # fmt: skip
             left = place
 

@@ -76,13 +76,6 @@ def caller_entries(
     return {"": both, "backward_": both}
 
 
-def in_caller_order(written: npt.NDArray[Any], entries: Entries) -> npt.NDArray[Any]:
-    """Return a field that the program has written, given its entries' places by `entries`."""
-    field = np.empty_like(written)
-    field[entries] = written
-    return field
-
-
 def _keys(lists: CSRGraph, ids: Keys, flipped: Any) -> Keys:
     """Return a number for each entry, which orders them as the caller's CSR arrays do."""
     owner, other = np.repeat(ids[: lists.num_vertices], lists.degree()), ids[lists.indices]
@@ -148,6 +141,24 @@ class Parameters:
             length = f"({array.shape[1]},)" if array.ndim > 1 else ""
             numbers[name] = Source("", name, f"{length}{array.dtype.name}", False)
         return numbers
+
+    def fields(self, num_vertices: int) -> dict[str, npt.NDArray[Any]]:
+        """Return memory on the host for the arguments of runs, by name."""
+        return {
+            "integers": np.zeros(len(self.integers) + 1, np.int64),
+            "fractions": np.zeros(len(self.fractions) + 1),
+            **{
+                f"parameter_{name}": np.empty((num_vertices, *array.shape[1:]), array.dtype)
+                for name, array in self.arrays.items()
+            },
+        }
+
+    def write(self, fields: Mapping[str, npt.NDArray[Any]], names: VertexArray) -> None:
+        """Write a run's arguments to `fields`; `names` are the caller's ids of its vertices."""
+        fields["integers"][: len(self.integers)] = list(self.integers.values())
+        fields["fractions"][: len(self.fractions)] = list(self.fractions.values())
+        for name, array in self.arrays.items():
+            fields[f"parameter_{name}"][:] = array[names]
 
     @cached_property
     def digits(self) -> dict[str, Digits]:

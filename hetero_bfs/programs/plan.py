@@ -349,11 +349,16 @@ class Plan(ProgramClass):
             names |= {n: Source("", n, "float64", True) for n in self.totals}
         if name == "combine":
             names = {}
-        states = {
-            "initial": (), "combine": (), "finished": (), "measure": ("state", "previous"),
-            "message": ("state", "receiver"), "message_back": ("state", "receiver"),
-            "apply_edge": ("state", "receiver", "previous"),
-        }.get(name, ("state",))  # fmt: skip
+        state = {f"field {field!r}": kind for field, kind in self.kinds.items()}
+        message = {f"field {f!r} of messages" if f else "messages": k for f, k in kinds.items()}
+        edge = {f"field {field!r} of edges": kind for field, kind in self.edge_kinds.items()}
+        ends, nowhere = ("state", "receiver"), dict[str, str]()
+        states, stored = {
+            "initial": ((), state), "apply": (("state",), state), "combine": ((), message),
+            "message": (ends, message), "message_back": (ends, message),
+            "apply_edge": ((*ends, "previous"), edge), "finished": ((), nowhere),
+            "measure": (("state", "previous"), nowhere),
+        }.get(name, (("state",), nowhere))  # fmt: skip
         owners: dict[str, Mapping[str, str]] = dict.fromkeys(states, self.kinds)
         if name in OF_EDGES and self.edge_kinds:
             owners["edge"] = self.edge_kinds
@@ -366,13 +371,6 @@ class Plan(ProgramClass):
                     names[word] = Source("", word, kinds[""], False)
                 else:
                     owners[word] = kinds
-        state = {f"field {field!r}": kind for field, kind in self.kinds.items()}
-        message = {f"field {f!r} of messages" if f else "messages": k for f, k in kinds.items()}
-        edge = {f"field {field!r} of edges": kind for field, kind in self.edge_kinds.items()}
-        stored: Mapping[str, str] = {
-            "initial": state, "apply": state, "message": message, "message_back": message,
-            "combine": message, "apply_edge": edge,
-        }.get(name, {})  # fmt: skip
         results = {
             "receives": ["bool"], "finished": ["bool"], "priority": ["float64"],
             "measure": ["float64"] * len(self.totals),

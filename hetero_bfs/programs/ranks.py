@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.graph.csr import CSRGraph
+from hetero_bfs.programs.kernels.loop import ITERATION, NUM_ACTIVE
 from hetero_bfs.programs.options import Limits
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Along
@@ -111,7 +112,7 @@ class RankProgram(RankRun[RankProgramHost]):
         from hetero_bfs.graph.kernels.old_ids import by_old_ids
 
         host = self.host
-        host.write(plan)
+        plan.parameters.write(host.fields, host.names)
         traces: list[IterationTrace] = []
         converged, seconds = self.timed(self._run, limits, traces)
         fields, count = host.fields, len(traces)
@@ -137,7 +138,7 @@ class RankProgram(RankRun[RankProgramHost]):
         end = -np.inf
         while len(traces) < limits.max_iterations:
             began = time.perf_counter()
-            self._set_iteration(len(traces))
+            host.fields["loop"][ITERATION] = len(traces)
             if not all_active:
                 end = self._bucket_end(listed, end, limits.bucket_width)
                 count, edges, listed = phases.take_due(
@@ -170,11 +171,6 @@ class RankProgram(RankRun[RankProgramHost]):
             host.struct, host.touched, touched, host.listed, listed, host.sums
         )
         return applied
-
-    def _set_iteration(self, iteration: int) -> None:
-        from hetero_bfs.programs.kernels.loop import ITERATION
-
-        self.host.fields["loop"][ITERATION] = iteration
 
     def _bucket_end(self, listed: int, end: float, width: float) -> float:
         """Return the priority below which vertices run now, the same on all ranks."""
@@ -220,8 +216,6 @@ class RankProgram(RankRun[RankProgramHost]):
 
     def _agree(self, active: int) -> None:
         """Sum the program's totals and active vertices over all ranks, if they are needed."""
-        from hetero_bfs.programs.kernels.loop import NUM_ACTIVE
-
         plan, fields = self.plan, self.host.fields
         if not (plan.totals or "finished" in plan.methods):
             return

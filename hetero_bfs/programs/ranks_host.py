@@ -12,6 +12,7 @@ from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.programs.codegen.host_code import host_module
 from hetero_bfs.programs.plan import Plan
+from hetero_bfs.programs.renumbered import weights_of
 from hetero_bfs.ranks.exchange import mail_loops
 from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.support.memory import aligned_empty
@@ -67,11 +68,9 @@ class RankProgramHost(HostRun):
     def _make_fields(self) -> dict[str, Any]:
         plan, graph = self.plan, self._graph
         own, searched, columns = self.names.size, graph.num_searched, graph.partition.num_columns
-        stored, parameters = np.dtype(plan.stored_type), plan.parameters
+        stored = np.dtype(plan.stored_type)
         degree = np.zeros(own, np.uint32)
         degree[:searched] = graph.degree
-        weights = graph.graph.weights
-        used = plan.uses_weights and weights is not None and weights.size
         fields: dict[str, Any] = {
             "own": own,
             "searched": searched,
@@ -80,7 +79,7 @@ class RankProgramHost(HostRun):
             "neighbours": graph.graph.indices,
             "backward_indptr": graph.graph.transpose.indptr,
             "backward_neighbours": graph.graph.transpose.indices,
-            "weights": weights if used else np.zeros(1, plan.weight_type or np.int32),
+            "weights": weights_of(graph.graph, plan.uses_weights),
             "names": self.names,
             "degree": degree,
             "combined": aligned_empty(max(columns, 1), stored),
@@ -91,21 +90,10 @@ class RankProgramHost(HostRun):
             "outbox_messages": np.empty(0, stored),
             "totals": np.zeros(max(len(plan.totals), 1)),
             "loop": np.zeros(16, np.int64),
-            "integers": np.zeros(len(parameters.integers) + 1, np.int64),
-            "fractions": np.zeros(len(parameters.fractions) + 1),
+            **plan.parameters.fields(own),
         }
         fields |= {f"state_{name}": aligned_empty(own, kind) for name, kind in plan.fields.items()}
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"] = np.empty((own, *array.shape[1:]), array.dtype)
         return fields
-
-    def write(self, plan: Plan) -> None:
-        """Write the parameters of a run."""
-        fields, parameters = self.fields, plan.parameters
-        fields["integers"][: len(parameters.integers)] = list(parameters.integers.values())
-        fields["fractions"][: len(parameters.fractions)] = list(parameters.fractions.values())
-        for name, array in parameters.arrays.items():
-            fields[f"parameter_{name}"][:] = array[self.names]
 
     def make_room(self, messages: int) -> None:
         """Let the outbox hold this number of messages."""

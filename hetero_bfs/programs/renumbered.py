@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class Run(NamedTuple):
     streamed_bytes: int = 0
     migrated_bytes: int = 0
     choosing_seconds: float = 0.0
-    edges: dict[str, npt.NDArray[Any]] | None = None
+    edges: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
 
 
 def weight_sums(weights: npt.NDArray[Any] | None, num_searched: int) -> npt.NDArray[np.float64]:

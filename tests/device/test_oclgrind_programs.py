@@ -140,7 +140,7 @@ for graph in (random_graph(150, 300, 1), star(70)):
             np.testing.assert_allclose(result.state[field], state, rtol=1e-9)
         crossed |= {{trace.migrated_bytes for trace in result.traces}}
     assert all(
-        isinstance(one.on["device"].current, OneLaunch) == {one_launch}
+        isinstance(one.on["device"], OneLaunch) == {one_launch}
         for mode in runs._modes.values() for one in mode.programs.values()
     )
 assert len(crossed) > 5  # as pairs, as all states, as lists and as bitmaps

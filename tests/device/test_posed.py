@@ -116,7 +116,7 @@ def test_a_device_is_held_to_its_pose(plain_device, monkeypatch):
     hold(monkeypatch)
     device = OpenCLDevice(pose(plain_device, ["groups-of-64", "small-allocations"]))
     program = device.build(["-DGROUP=128"], "", ["programs/kernels/migration.cl"])
-    kernel = device.bind(program, "set_marks", *[np.uint32(0)] * 2)
+    kernel = device.bind(program, "set_bits", *[np.uint32(0)] * 2)
     with pytest.raises(AssertionError, match="a work-group of 128 on a device of 64"):
         kernel.launch(128, 128)
     with pytest.raises(hb.errors.DeviceError, match="too large"):

@@ -318,7 +318,7 @@ class _Twin(Statements):
             super()._assign_one(target, value)
 
     def _returned(self, node: ast.Return) -> list[str]:
-        items = [self.value(part) for part in self.parts(node)]
+        items = [self.value(part) for part in self.parts(node, node.value)]
         self.results = self.results or tuple(item.type for item in items)
         return [self.converted(*pair, node) for pair in zip(items, self.results, strict=True)]
 

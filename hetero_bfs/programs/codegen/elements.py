@@ -290,7 +290,7 @@ class Returns(Vectors):
     first: Value | None = None  # the first returned value, without code
 
     def _returned(self, node: ast.Return) -> list[str]:
-        items = [self.item(part) for part in self.parts(node)]
+        items = [self.item(part) for part in self.parts(node, node.value)]
         named = zip_longest(self._kinds(), self.method.stored[: len(items)], fillvalue="")
         flat: Vector = []
         where: list[str] = []
@@ -334,24 +334,20 @@ class Returns(Vectors):
     def result_types(self) -> list[str]:
         return [*scalars(dict(enumerate(self._kinds()))).values()]
 
-    def parts(self, node: ast.Return) -> list[ast.expr]:
-        if node.value is None:
+    def parts(self, node: ast.Return, value: ast.expr | None) -> list[ast.expr]:
+        """Return each of the values; of a choice of tuples, a choice for each item."""
+        if value is None:
             self.refuse(node, "a return without a value", "return a value")
-        return self._parts(node.value)
-
-    def _parts(self, node: ast.expr) -> list[ast.expr]:
-        if isinstance(node, ast.IfExp) and self._length(node) > 1:
-            pairs = zip(self._parts(node.body), self._parts(node.orelse), strict=True)
-            return [ast.copy_location(ast.IfExp(node.test, *pair), node) for pair in pairs]
-        return node.elts if isinstance(node, ast.Tuple) else [node]
-
-    def _length(self, node: ast.expr | None) -> int:
-        if isinstance(node, ast.IfExp):
-            lengths = {self._length(node.body), self._length(node.orelse)}
-            if len(lengths) > 1:
-                self.refuse(node, "a choice of unlike tuples", "return as many values on each path")
-            return lengths.pop()
-        return len(node.elts) if isinstance(node, ast.Tuple) else 1
+        if isinstance(value, ast.IfExp):
+            first, second = self.parts(node, value.body), self.parts(node, value.orelse)
+            if len(first) != len(second):
+                self.refuse(
+                    value, "a choice of unlike tuples", "return as many values on each path"
+                )
+            if len(first) > 1:
+                pairs = zip(first, second, strict=True)
+                return [ast.copy_location(ast.IfExp(value.test, *p), value) for p in pairs]
+        return value.elts if isinstance(value, ast.Tuple) else [value]
 
     def count_results(self) -> int:
         least = len(self.method.results)
@@ -359,11 +355,13 @@ class Returns(Vectors):
         counts = set()
         for node in walk_outside_functions(self.source.definition):
             if isinstance(node, ast.Return):
-                counts.add(self._length(node.value))
-                if not least <= self._length(node.value) <= most:
+                count = len(self.parts(node, node.value)) if node.value else 1
+                counts.add(count)
+                if not least <= count <= most:
                     wanted = f"{least}" if least == most else f"{least} or {most}"
-                    self.refuse(node, f"{self._length(node.value)} returned values",
-                                 f"return {wanted}: {self._meaning()}")  # fmt: skip
+                    self.refuse(
+                        node, f"{count} returned values", f"return {wanted}: {self._meaning()}"
+                    )
         if len(counts) > 1:
             self.refuse(
                 self.source.definition, "unlike returns", "return as many values on each path"

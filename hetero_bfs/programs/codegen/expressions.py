@@ -33,7 +33,10 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
 _FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "atan")
 _TESTS = ("isinf", "isnan")
 _INSTEAD_OF_DICTIONARY = "use a field for each key, or a vector of fixed length"
-_NUMPY_TYPES = {np.dtype(kind).type: kind for kind in FIELD_TYPES}
+_CONVERSIONS = {int: ("int64", True), float: ("float64", True), bool: ("bool", False)} | {
+    np.dtype(kind).type: (kind, False) for kind in FIELD_TYPES
+}
+"""The type that a call of each gives, and whether it is weak."""
 
 
 class Value(NamedTuple):
@@ -144,8 +147,7 @@ class Expressions:
         return self._read(Source(owner.id, node.attr, fields[node.attr], False))
 
     def _binary(self, node: ast.BinOp) -> Value:
-        left, right = self.value(node.left), self.value(node.right)
-        return self._operate(node, left, right)
+        return self._operate(node, self.value(node.left), self.value(node.right))
 
     def _operate(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         operation = _ARITHMETIC.get(type(node.op)) or _BITS.get(type(node.op))
@@ -185,13 +187,11 @@ class Expressions:
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         operation = "and" if isinstance(node.op, ast.And) else "or"
-        codes = [self._truth(item, self.value(item)) for item in node.values]
-        return Value(self.dialect.boolean(operation, codes), "bool")
-
-    def _truth(self, node: ast.expr, value: Value) -> str:
-        if value.type != "bool":
-            self.refuse(node, f"`{ast.unparse(node)}` within `and` or `or`", "compare it, != 0")
-        return value.code
+        values = [self.value(item) for item in node.values]
+        for item, value in zip(node.values, values, strict=True):
+            if value.type != "bool":
+                self.refuse(item, f"`{ast.unparse(item)}` within `and` or `or`", "compare it, != 0")
+        return Value(self.dialect.boolean(operation, [value.code for value in values]), "bool")
 
     def condition(self, node: ast.expr) -> str:
         value = self.value(node)
@@ -292,14 +292,9 @@ class Expressions:
         return result
 
     def _call_of_one(self, function: Any, value: Value, node: ast.Call) -> Value | None:
-        kinds = {int: "int64", float: "float64", bool: "bool"}
-        if function in kinds:
-            kind = kinds[function]
-            code = self.converted(value, kind, node)
-            return Value(code, kind, kind != "bool", declared(kind, kind != "bool"))
-        if function in _NUMPY_TYPES:
-            kind = _NUMPY_TYPES[function]
-            return Value(self.converted(value, kind, node), kind, False, declared(kind))
+        if function in _CONVERSIONS:
+            kind, weak = _CONVERSIONS[function]
+            return Value(self.converted(value, kind, node), kind, weak, declared(kind, weak))
         if value.type == "bool":
             return None
         if function is abs:

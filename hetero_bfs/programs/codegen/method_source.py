@@ -306,12 +306,6 @@ def listed(names: Any) -> str:
     return ", ".join(sorted(n for n in names if n != "self"))
 
 
-def as_load(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
-    return target
-
-
 def walk_outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -21,7 +21,6 @@ from hetero_bfs.programs.codegen.method_source import (
     Method,
     MethodSource,
     Source,
-    as_load,
     declared,
     listed,
     nesting,
@@ -272,7 +271,7 @@ class Statements(Returns):
                 self._assign_one(item, one)
             return
         if isinstance(node, ast.AugAssign):
-            spread = ast.BinOp(left=as_load(node.target), op=node.op, right=source)
+            spread = ast.BinOp(left=node.target, op=node.op, right=source)
             self._assign_one(target, self.value(ast.copy_location(spread, node)))
         else:
             self._assign_one(target, self.item(source))

@@ -7,38 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-ALL_ACTIVE = False
-"""Whether every vertex sends and applies in every iteration."""
-
-HAS_IDENTITY = True
-"""Whether `combine` has an identity."""
-
-IDENTITY = np.int64(0)
-"""The message that changes no other one; any value if there is none."""
-
-WEIGHTED = False
-"""Whether a message depends on the edge's weight."""
-
-APPLIES_IN_PULLS = False
-"""Whether a pull may apply messages at once, because it reads no other vertex's state."""
-
-COUNTS = False
-"""Whether messages are counted instead of combined."""
-
-HAS_PRIORITY = False
-"""Whether vertices of low priority run first."""
-
-SENDS_BACK = False
-"""Whether messages go against edges, too, in programs that collect them."""
-
-ACTIVE_APPLY = False
-"""Whether active vertices apply without messages."""
-
-MONOTONE = False
-"""Whether the program promises what monotone.py needs."""
-
-HAS_FINISHED = False
-"""Whether the program decides when the run ends."""
+ALL_ACTIVE = False  # every vertex sends and applies in every iteration
+HAS_IDENTITY = True  # `combine` has an identity
+IDENTITY = np.int64(0)  # the message that changes no other one; any value if there is none
+WEIGHTED = False  # a message depends on the edge's weight
+APPLIES_IN_PULLS = False  # a pull reads no other vertex's state, so it may apply messages at once
+COUNTS = False  # messages are counted instead of combined
+HAS_PRIORITY = False  # vertices of low priority run first
+SENDS_BACK = False  # messages go against edges, too, in programs that collect them
+ACTIVE_APPLY = False  # active vertices apply without messages
+MONOTONE = False  # the program promises what monotone.py needs
+HAS_FINISHED = False  # the program decides when the run ends
 
 # Functions that each program has, compiled:
 #

@@ -1,19 +1,5 @@
 /* The phases of a vertex program on a device, as in host.py. loop.cl chooses among them. */
 
-/* A work-group's local memory. */
-typedef struct {
-    uint ends[GROUP];
-    OFFSET firsts[GROUP];
-    uint vertices[GROUP];
-    MESSAGE messages[GROUP];
-#if HAS_IDENTITY
-    MESSAGE continued[GROUP];
-    MESSAGE totals_of_lists[GROUP];
-#endif
-    TOTAL totals[GROUP];
-    ulong counts[2];
-} Mine;
-
 /* Write the group's `shares` of the totals. A macro, since drivers fail on a function with a
  * barrier that takes a private array. */
 #define WRITE_TOTALS                                                                               \
@@ -23,9 +9,10 @@ typedef struct {
             sums[get_group_id(0) * NUM_TOTALS + i] = total;                                        \
     }
 
-/* Write the initial states. */
-static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
+__kernel void begin(COMMON)
 {
+    __local Mine local_memory;
+    __local Mine *mine = &local_memory;
     TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
     ulong active = 0, edges = 0;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
@@ -42,7 +29,7 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 #if ALL_ACTIVE && PREPARED
             outgoing[v] = send(v, 0, 0, STATE_NAMES);
 #elif !ALL_ACTIVE
-            edges += activate(v, 0, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            edges += activate(v, 0, COMMON_NAMES);
 #endif
         }
     }
@@ -51,36 +38,22 @@ static void begin_states(__local Mine *mine, GRAPH, SHARED, STATE)
 }
 
 /* Send the messages of an iteration, except along long lists. */
-static void expand_lists(__local Mine *mine, GRAPH, BACKWARD, PART SHARED, STATE)
+static void expand_lists(__local Mine *mine, BACKWARD, PART COMMON)
 {
-    ulong scanned = 0, received = 0, left = 0, fresh = 0;
+    Counts counts = {0};
     const long mode = loop[MODE];
-#if COLLECTS
-    if (mode == PUSH)
-        touch_receivers(&scanned, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-#else
-    push(mode == PUSH, mine->ends, mine->firsts, mine->vertices, mine->messages, &scanned, &left,
-         &fresh, GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
-#endif
+    push(mode == PUSH, mine, &counts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #if MONOTONE
     if (mode == PULL_IN_ORDER)
-        pull_in_order(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        pull_in_order(&counts, BACKWARD_NAMES, COMMON_NAMES);
 #endif
-#if HAS_IDENTITY
-    pull(mode == PULL, mine->ends, mine->firsts, mine->messages, mine->continued,
-         mine->totals_of_lists, &scanned, &received, BACKWARD_NAMES, GRAPH_NAMES,
-         PART_NAMES SHARED_NAMES, STATE_NAMES);
-#else
-    if (mode == PULL)
-        pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, PART_NAMES SHARED_NAMES,
-             STATE_NAMES);
-#endif
+    pull(mode == PULL, mine, &counts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #ifdef STREAMED
-    received = 0; /* choose_blocks counts receivers */
+    counts.received = 0; /* choose_blocks counts receivers */
 #endif
-    add_counts(scanned, received, SCANNED, RECEIVED, mine->counts, counters);
+    add_counts(counts.scanned, counts.received, SCANNED, RECEIVED, mine->counts, counters);
 #if MONOTONE
-    add_counts(left, fresh, MORE_LEFT, FRESH, mine->counts, counters);
+    add_counts(counts.left, counts.fresh, MORE_LEFT, FRESH, mine->counts, counters);
 #endif
 }
 
@@ -100,13 +73,13 @@ static uint piece_of(__global const uint *heavy, uint at)
 
 #if !COLLECTS
 /* Push along the long lists, with the whole grid. */
-static void push_heavy(GRAPH, PART SHARED, STATE)
+static void finish_push(BACKWARD, PART COMMON)
 {
     const uint count = loop[MODE] == PUSH ? (uint)counters[HEAVY_COUNT] : 0;
     const int iteration = (int)loop[ITERATION];
     for (uint i = 0; i < count; i++) {
         const uint row = HEAVY_ROW(i), u = VERTEX_OF(row);
-        const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
+        const MESSAGE message = MESSAGE_TO_ALL(u);
         const OFFSET shift = SHIFT(row, indptr);
 #if MONOTONE
         const OFFSET first = indptr[u] + heavy[n + i], last = indptr[u] + position[u];
@@ -116,7 +89,7 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
         if (get_global_id(0) == 0)
             add_long(counters + SCANNED, (ulong)(last - first));
         for (OFFSET k = first + get_global_id(0); k < last; k += get_global_size(0))
-            push_edge(u, k, message, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            push_edge(u, k, message, iteration, COMMON_NAMES);
     }
 }
 #endif
@@ -124,7 +97,7 @@ static void push_heavy(GRAPH, PART SHARED, STATE)
 #if HAS_IDENTITY
 /* Pull along the long lists, with a work-group for each list, or for each piece of PIECE_EDGES if
  * SPLITS. Pieces are combined in any order, so lists are not split for sums of floats. */
-static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STATE)
+static void pull_heavy(__local MESSAGE *parts, BACKWARD, PART COMMON)
 {
     const bool sends = loop[MODE] == PULL || loop[MODE] == PULL_IN_ORDER;
     const uint count = sends ? (uint)counters[HEAVY_COUNT] : 0;
@@ -139,8 +112,7 @@ static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STA
             first += (OFFSET)piece_of(heavy, i) * PIECE_EDGES;
             last = min(last, first + PIECE_EDGES);
         }
-        gather_edges(v, first + lid, last, GROUP, iteration, &total, backward_neighbours,
-                     backward_weights, outgoing, active_in, STATE_NAMES);
+        gather_edges(v, first + lid, last, GROUP, iteration, &total, BACKWARD_NAMES, ARRAY_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE);
         parts[lid] = total;
         for (uint half_size = GROUP / 2; half_size; half_size /= 2) {
@@ -150,16 +122,11 @@ static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STA
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0) {
-#if ALL_ACTIVE && !SPLITS
-            combined[v] = TO_BITS(parts[0]);
-#elif SPLITS
+#if SPLITS
             if (ALL_ACTIVE || parts[0] != IDENTITY)
-                deliver(v, parts[0], iteration, SHARED_NAMES);
+                deliver(v, parts[0], iteration, ARRAY_NAMES);
 #else
-            if (parts[0] != IDENTITY) {
-                combined[v] = TO_BITS(parts[0]);
-                touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-            }
+            store(v, parts[0], ARRAY_NAMES);
 #endif
         }
     }
@@ -168,7 +135,7 @@ static void pull_heavy(__local MESSAGE *parts, GRAPH, BACKWARD, PART SHARED, STA
 
 #if HAS_PRIORITY && !MONOTONE
 /* Move due vertices of FAR to the bucket; count them and their edges. */
-static void select_waiting(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+static void select_waiting(Counts *counts, COMMON)
 {
     const int iteration = (int)loop[ITERATION];
     __global const uint *items = far + (loop[SIDES] & FAR_BIT ? n : 0);
@@ -178,15 +145,15 @@ static void select_waiting(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         const bool waits = waiting[v] == WAITING;
         waiting[v] = NOT_LISTED;
         if (waits) {
-            (*active)++;
-            *edges += activate(v, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            counts->active++;
+            counts->edges += activate(v, iteration, COMMON_NAMES);
         }
     }
 }
 #endif
 
 /* Apply the messages; count the vertices that become active, and their edges. */
-static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+static void apply_messages_to(TOTAL *shares, Counts *counts, COMMON)
 {
     const int iteration = (int)loop[ITERATION];
 #if ALL_ACTIVE
@@ -209,48 +176,42 @@ static void apply_messages_to(TOTAL *shares, ulong *active, ulong *edges, GRAPH,
         if (loop[TRACKS])
             changed[v] = 1;
         if (apply(v, total, iteration, shares, STATE_NAMES)) {
-            (*active)++;
+            counts->active++;
 #if MONOTONE && !DIRECTED
             if (v < searched && indptr[v + 1] - indptr[v] == 1)
                 continue; /* the only edge leads back to the sender of the message */
 #endif
-            *edges += activate(v, iteration + 1, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            counts->edges += activate(v, iteration + 1, COMMON_NAMES);
         }
     }
 #endif
 }
 
 /* Apply the messages, or move due vertices of FAR to the bucket. */
-static void apply_all(__local Mine *mine, GRAPH, SHARED, STATE)
+static void apply_all(__local Mine *mine, COMMON)
 {
     TOTAL shares[NUM_TOTALS + 1] = NO_TOTALS;
-    ulong active = 0, edges = 0;
+    Counts counts = {0};
     const long mode = loop[MODE];
 #if HAS_PRIORITY
     if (mode == SELECT)
-#if MONOTONE
-        select_due(&active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-#else
-        select_waiting(&active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-#endif
+        select_waiting(&counts, COMMON_NAMES);
 #endif
     if (mode != SELECT && mode != DONE)
-        apply_messages_to(shares, &active, &edges, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-    add_counts(active, edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
+        apply_messages_to(shares, &counts, COMMON_NAMES);
+    add_counts(counts.active, counts.edges, ACTIVE, ACTIVE_EDGES, mine->counts, counters);
     WRITE_TOTALS /* `decide` ignores them after a selection */
 }
 
-__kernel void begin(GRAPH, SHARED, STATE)
-{
-    __local Mine mine;
-    begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-}
-
 /* Prepare an iteration whose active vertices came from another place. They are the first items of
- * the list of `next` that is written. */
-__kernel void enter(GRAPH, SHARED, STATE)
+ * the list of `next` that is written; those that wait are the first ones of `far`. */
+__kernel void enter(COMMON)
 {
     const int iteration = (int)loop[ITERATION];
+#if HAS_PRIORITY
+    for (uint i = get_global_id(0); i < (uint)counters[FAR_COUNT]; i += get_global_size(0))
+        waiting[far[n + i]] = WAITING;
+#endif
 #if ALL_ACTIVE
 #if PREPARED
     for (uint v = get_global_id(0); v < n; v += get_global_size(0))
@@ -270,37 +231,33 @@ __kernel void enter(GRAPH, SHARED, STATE)
 
 #ifndef ONE_LAUNCH
 
-__kernel void expand(GRAPH, BACKWARD, PART SHARED, STATE)
+__kernel void expand(BACKWARD, PART COMMON)
 {
     __local Mine mine;
-    expand_lists(&mine, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+    expand_lists(&mine, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 }
 
-__kernel void expand_long(GRAPH, BACKWARD, PART SHARED, STATE)
+__kernel void expand_long(BACKWARD, PART COMMON)
 {
-#if COLLECTS
-    collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
-#else
-    push_heavy(GRAPH_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
-#endif
+    finish_push(BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #if HAS_IDENTITY
     __local MESSAGE parts[GROUP];
-    pull_heavy(parts, GRAPH_NAMES, BACKWARD_NAMES, PART_NAMES SHARED_NAMES, STATE_NAMES);
+    pull_heavy(parts, BACKWARD_NAMES, PART_NAMES COMMON_NAMES);
 #endif
 }
 
-__kernel void apply_messages(GRAPH, SHARED, STATE)
+__kernel void apply_messages(COMMON)
 {
     __local Mine mine;
-    apply_all(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    apply_all(&mine, COMMON_NAMES);
 }
 #endif
 
 #ifdef STREAMED
 /* Mark the blocks where a vertex with edges sends or receives. The mode follows the marks.
  * Receivers are counted here, since receivers without edges may be in blocks without marks. */
-__kernel void choose_blocks(__global uchar *chosen, const uint total, GRAPH,
-                            __global const OFFSET *backward_indptr, SHARED, STATE)
+__kernel void choose_blocks(__global uchar *chosen, const uint total,
+                            __global const OFFSET *backward_indptr, COMMON)
 {
     __local uint marked;
     __local ulong counts[2];

@@ -134,15 +134,6 @@ def merge(arrays, v, message):
             return True
 
 
-@njit(inline="always")
-def prefetch_list(arrays, items, i, end):
-    """Prefetch data of later items in a push: their offsets, then their neighbour lists."""
-    if i + 2 * _PREFETCH_DISTANCE < end:
-        prefetch(arrays.indptr, items[i + 2 * _PREFETCH_DISTANCE])
-    if i + _PREFETCH_DISTANCE < end:
-        prefetch(arrays.neighbours, np.int64(arrays.indptr[items[i + _PREFETCH_DISTANCE]]))
-
-
 @kernel(counted=False, inner=True)
 def _push(control, arrays, chunk, me):
     """Send along the edges of listed vertices; return edges scanned.
@@ -158,7 +149,10 @@ def _push(control, arrays, chunk, me):
     scanned, activated, next_edges = _ZERO, _ZERO, _ZERO
     tracks = arrays.loop[loop.TRACKS] != 0
     for i in range(begin, end):
-        prefetch_list(arrays, items, i, end)
+        if i + 2 * _PREFETCH_DISTANCE < end:
+            prefetch(indptr, items[i + 2 * _PREFETCH_DISTANCE])
+        if i + _PREFETCH_DISTANCE < end:
+            prefetch(neighbours, np.int64(indptr[items[i + _PREFETCH_DISTANCE]]))
         u = np.int64(items[i])
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
         scanned += np.int64(last - first)

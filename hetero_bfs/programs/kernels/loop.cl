@@ -6,7 +6,7 @@
 
 /* Decide the next step, in one work-group. `began` is 1 right after the initial states. */
 static void decide(const int began, const uint groups, __local TOTAL *shared,
-                   __global long *records, const uint most_records, GRAPH, SHARED, STATE)
+                   __global long *records, const uint most_records, COMMON)
 {
     const uint lid = get_local_id(0);
     const long mode = loop[MODE];
@@ -120,13 +120,13 @@ static void decide(const int began, const uint groups, __local TOTAL *shared,
 }
 
 #ifdef ONE_LAUNCH
-/* Run at most `most` iterations. If `begins` is 1, write the initial states first; if it is 2,
- * start from the arrays that `enter` left. If `probes`, only find out whether the grid's
- * work-groups make progress together. A run that stalls has CONVERGED -1. */
-__kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *records,
-                             const uint most_records, volatile __global uint *sync,
-                             __global uint *cells, const uint patience, const uint probes,
-                             const uint begins, const uint most)
+/* Run at most `most` iterations. If `begins`, `begin` or `enter` came before, and the first step is
+ * not decided. If `probes`, only find out whether the grid's work-groups make progress together. A
+ * run that stalls has CONVERGED -1. */
+__kernel void run_iterations(__global long *records, const uint most_records,
+                             volatile __global uint *sync, __global uint *cells,
+                             const uint patience, const uint probes, const uint begins,
+                             const uint most, BACKWARD, COMMON)
 {
     __local Mine mine;
     __local uint alright;
@@ -145,37 +145,28 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
         return;
     }
     if (begins) {
-        if (begins == 1)
-            begin_states(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-        GRID_BARRIER;
         if (group == 0)
-            decide(1, groups, mine.totals, records, most_records, GRAPH_NAMES, SHARED_NAMES,
-                   STATE_NAMES);
+            decide(1, groups, mine.totals, records, most_records, COMMON_NAMES);
         GRID_BARRIER;
     }
     for (uint done = 0; goes_on && done < most && loop[MODE] != DONE; done++) {
-        expand_lists(&mine, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+        expand_lists(&mine, BACKWARD_NAMES, COMMON_NAMES);
         GRID_BARRIER;
         if (lid == 0)
             num_heavy = (uint)found;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (goes_on && (num_heavy || COLLECTS)) {
-#if COLLECTS
-            collect_touched(GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
-#else
-            push_heavy(GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-#endif
+            finish_push(BACKWARD_NAMES, COMMON_NAMES);
 #if HAS_IDENTITY
-            pull_heavy(mine.messages, GRAPH_NAMES, BACKWARD_NAMES, SHARED_NAMES, STATE_NAMES);
+            pull_heavy(mine.messages, BACKWARD_NAMES, COMMON_NAMES);
 #endif
             GRID_BARRIER;
         }
         if (goes_on)
-            apply_all(&mine, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+            apply_all(&mine, COMMON_NAMES);
         GRID_BARRIER;
         if (group == 0 && goes_on)
-            decide(0, groups, mine.totals, records, most_records, GRAPH_NAMES, SHARED_NAMES,
-                   STATE_NAMES);
+            decide(0, groups, mine.totals, records, most_records, COMMON_NAMES);
         GRID_BARRIER;
     }
     if (group == 0 && lid == 0 && (!goes_on || poll(sync + GAVE_UP))) {
@@ -185,9 +176,9 @@ __kernel void run_iterations(GRAPH, BACKWARD, SHARED, STATE, __global long *reco
 }
 #else
 __kernel void advance(const int began, const uint groups, __global long *records,
-                      const uint most_records, GRAPH, SHARED, STATE)
+                      const uint most_records, COMMON)
 {
     TOTALS_MEMORY(shared)
-    decide(began, groups, shared, records, most_records, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    decide(began, groups, shared, records, most_records, COMMON_NAMES);
 }
 #endif

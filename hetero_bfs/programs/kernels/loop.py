@@ -176,16 +176,6 @@ def _pull(control, arrays, blocks, is_marked):
 
 
 @njit(inline="always")
-def _list_marked(control, arrays):
-    """List the vertices of the bitmap; return the number of blocks."""
-    words = -(-arrays.searched // 64)
-    share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
-    blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
-    flip(control, NEXT)
-    return blocks
-
-
-@njit(inline="always")
 def _activated(arrays):
     """Return and clear the number of vertices that a pull made active, and of their edges."""
     active, edges = _ZERO, _ZERO
@@ -259,14 +249,6 @@ def begin_run(control, arrays, bucket_end):
 
 
 @njit(inline="always")
-def _planned_direction(records, planned, iteration):
-    """Return 1 for a planned push, 2 for a planned pull, 0 to choose."""
-    if planned == 0:
-        return 0
-    return 2 if records[min(iteration, planned - 1), STRATEGY] != 0.0 else 1
-
-
-@njit(inline="always")
 def _decide(arrays, direction, listed, edges, receivers):
     if arrays.all_active != 0 or direction != 0:
         return arrays.all_active != 0 or direction == 2, 0.0
@@ -292,8 +274,11 @@ def _send(control, arrays, pulls, blocks, is_marked):
     """
     if pulls:
         return _pull(control, arrays, blocks, is_marked)
-    if is_marked:
-        blocks = _list_marked(control, arrays)
+    if is_marked:  # list the vertices of the bitmap
+        words = -(-arrays.searched // 64)
+        share(control, arrays, LIST, words, even_size(arrays, words, _LEAST_WORDS))
+        blocks, _ = close_list(arrays, NEXT, arrays.next_blocks)
+        flip(control, NEXT)
     control[ROUND] = next_round(control, arrays)
     counts = share(control, arrays, PUSH, blocks, 1)
     if arrays.collects != 0:
@@ -305,69 +290,26 @@ def _send(control, arrays, pulls, blocks, is_marked):
 
 
 @njit(inline="always")
-def _apply_all(control, arrays):
-    """Apply to all vertices; return their number, and 0 edges."""
-    n = arrays.num_vertices
-    _, edges, _ = share(control, arrays, APPLY_ALL, n, SUM_CHUNK)
-    add_sums(arrays, -(-n // SUM_CHUNK))
-    return np.int64(n), edges
-
-
-@njit(inline="always")
-def _apply_listed(control, arrays, pulls, active, edges):
-    """Apply, unless the push has applied, and list the active vertices.
+def _apply(control, arrays, pulls, blocks, listed, active, edges):
+    """Apply the messages, unless the pull or the push has, and list the active vertices.
 
     Returns blocks and vertices of that list, active vertices, and their edges.
     """
-    if pulls or arrays.applies_in_pushes == 0:
-        touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
-        active, edges, _ = share(control, arrays, APPLY, touched, 1)
-        add_sums(arrays, touched)
-    blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
-    flip(control, NEXT)
-    return blocks, listed, active, edges
-
-
-@njit(inline="always")
-def _apply(control, arrays, pulls, blocks, listed, active, edges):
-    """Apply the messages; return the same as `_apply_listed`."""
     if arrays.all_active != 0:
-        active, edges = _apply_all(control, arrays)
+        active = np.int64(arrays.num_vertices)
+        share(control, arrays, APPLY_ALL, active, SUM_CHUNK)
+        add_sums(arrays, -(-active // SUM_CHUNK))
     elif pulls and arrays.applies_in_pulls != 0:
         active, edges = _activated(arrays)
         flip(control, ACTIVE)
     else:
-        blocks, listed, active, edges = _apply_listed(control, arrays, pulls, active, edges)
+        if pulls or arrays.applies_in_pushes == 0:
+            touched, _ = close_list(arrays, TOUCHED, arrays.touched_blocks)
+            active, edges, _ = share(control, arrays, APPLY, touched, 1)
+            add_sums(arrays, touched)
+        blocks, listed = close_list(arrays, NEXT, arrays.next_blocks)
+        flip(control, NEXT)
     return blocks, listed, active, edges
-
-
-@njit(inline="always")
-def _record_before(records, iteration, listed, edges, receivers, changes):
-    if iteration < records.shape[0]:
-        record = records[iteration]
-        record[SENDERS], record[SENDERS_EDGES] = listed, edges
-        record[RECEIVERS], record[CHANGES] = receivers, changes
-
-
-@njit(inline="always")
-def _record_after(records, iteration, pulls, sent, scanned, seconds, choosing):
-    if iteration < records.shape[0]:
-        record = records[iteration]
-        record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
-        record[SECONDS], record[CHOOSING] = seconds, choosing
-
-
-@njit(inline="always")
-def _begin_or_resume(control, arrays):
-    """Write the initial states, unless the run continues."""
-    loop, searched = arrays.loop, arrays.searched
-    if loop[RESUMES] != 0:
-        return
-    bucket_end = -np.inf if arrays.has_priority != 0 else np.inf
-    blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
-    receivers = np.float64(searched - active if arrays.has_identity == 0 else searched)
-    arrays.costs[CHANGES_PER_EDGE] = 1.0
-    _keep(loop, blocks, listed, active, edges, receivers, False)
 
 
 @kernel(counted=False)
@@ -386,7 +328,12 @@ def run(control, arrays, planned, max_iterations, records):
     all_active, has_priority = arrays.all_active != 0, arrays.has_priority != 0
     takes_one, loop, costs = arrays.has_identity == 0, arrays.loop, arrays.costs
     is_clocked, may_migrate = loop[CLOCKED] != 0, costs[MIGRATION] < np.inf
-    _begin_or_resume(control, arrays)
+    if loop[RESUMES] == 0:
+        bucket_end = -np.inf if has_priority else np.inf
+        blocks, listed, active, edges = begin_run(control, arrays, bucket_end)
+        receivers = np.float64(arrays.searched - active if takes_one else arrays.searched)
+        costs[CHANGES_PER_EDGE] = 1.0
+        _keep(loop, blocks, listed, active, edges, receivers, False)
     iteration, active, blocks = loop[ITERATION], loop[NUM_ACTIVE], loop[BLOCKS]
     listed, edges = loop[LISTED], loop[LISTED_EDGES]
     receivers = np.float64(loop[EXPECTED_RECEIVERS])
@@ -398,14 +345,16 @@ def run(control, arrays, planned, max_iterations, records):
         if (n if all_active else listed) == 0:
             return iteration, True
         began = clock_seconds()
-        direction = _planned_direction(records, planned, iteration)
+        direction = 0  # chosen below
+        if planned != 0:
+            direction = 2 if records[min(iteration, planned - 1), STRATEGY] != 0.0 else 1
         if may_migrate and migrates(arrays, direction, active, listed, edges, receivers):
             _keep(loop, blocks, listed, active, edges, receivers, is_marked)
             return iteration, False
         pulls, expected = _decide(arrays, direction, listed, edges, receivers)
         choosing = clock_seconds() - began if is_clocked else 0.0
         sent, sent_along = active, edges
-        _record_before(records, iteration, listed, edges, receivers, costs[CHANGES_PER_EDGE])
+        known = listed, edges, receivers, costs[CHANGES_PER_EDGE]
         scanned, first, second = _send(control, arrays, pulls, blocks, is_marked)
         if pulls:
             receivers, listed = np.float64(first), second
@@ -421,7 +370,11 @@ def run(control, arrays, planned, max_iterations, records):
         costs[CHANGES_PER_EDGE] = min(active / max(sent_along, 1), 1.0)
         seconds = clock_seconds() - began
         learn(arrays, pulls, expected, seconds)
-        _record_after(records, iteration, pulls, sent, scanned, seconds, choosing)
+        if iteration < records.shape[0]:
+            record = records[iteration]
+            record[STRATEGY], record[VERTICES], record[EDGES] = pulls, sent, scanned
+            record[SECONDS], record[CHOOSING] = seconds, choosing
+            record[SENDERS], record[SENDERS_EDGES], record[RECEIVERS], record[CHANGES] = known
         iteration += 1
         loop[ITERATION], loop[NUM_ACTIVE] = iteration, active
         if is_finished(control, arrays):

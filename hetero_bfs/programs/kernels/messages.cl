@@ -1,25 +1,40 @@
 /* Delivers the messages of an iteration: functions that device.cl calls. */
 
+/* A work-group's local memory. */
+typedef struct {
+    uint ends[GROUP];
+    OFFSET firsts[GROUP];
+    uint vertices[GROUP];
+    MESSAGE messages[GROUP];
+#if HAS_IDENTITY
+    MESSAGE continued[GROUP];
+    MESSAGE totals_of_lists[GROUP];
+#endif
+    TOTAL totals[GROUP];
+    ulong counts[2];
+} Mine;
+
 #if COLLECTS
 /* Receivers go through their messages one by one, as in collected.py. A work-item takes a whole
  * list, so long lists do not wait. */
 
 /* Collect the messages to all receivers in a pull; in a push, to those that are touched. */
-static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, COMMON)
 {
     const long iteration = loop[ITERATION];
     const bool touches = loop[MODE] == PUSH;
-    for (uint v = get_global_id(0); v < searched; v += get_global_size(0)) {
+    const uint end = due ? searched : 0;
+    for (uint v = get_global_id(0); v < end; v += get_global_size(0)) {
         if (touches && touched[v] != iteration + 1)
             continue;
         const OFFSET begin = backward_indptr[v], back_begin = indptr[v];
         OFFSET count = 0, back_count = 0;
         if (receives(v, iteration, STATE_NAMES)) {
-            (*received)++;
+            counts->received++;
             count = backward_indptr[v + 1] - begin;
             if (SENDS_BACK)
                 back_count = indptr[v + 1] - back_begin;
-            *scanned += count + back_count;
+            counts->scanned += count + back_count;
         }
         const int flag = collect(MESSAGES_NAMES);
         combined[v] = flag;
@@ -31,67 +46,58 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE
 }
 
 /* Mark the receivers of active vertices in `touched`. */
-static void touch_receivers(ulong *scanned, BACKWARD, GRAPH, SHARED, STATE)
+static void push(bool due, __local Mine *mine, Counts *counts, BACKWARD, COMMON)
 {
     const int mark = (int)loop[ITERATION] + 1;
+    const uint count = due ? (uint)loop[LISTED] : 0;
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
-    for (uint i = get_global_id(0); i < (uint)loop[LISTED]; i += get_global_size(0)) {
+    for (uint i = get_global_id(0); i < count; i += get_global_size(0)) {
         const uint u = items[i];
         if (ACTIVE_APPLY)
             atomic_xchg(touched + u, mark);
         for (OFFSET k = indptr[u]; k < indptr[u + 1]; k++)
             atomic_xchg(touched + neighbours[k], mark);
-        *scanned += indptr[u + 1] - indptr[u];
+        counts->scanned += indptr[u + 1] - indptr[u];
 #if SENDS_BACK
         for (OFFSET k = backward_indptr[u]; k < backward_indptr[u + 1]; k++)
             atomic_xchg(touched + backward_neighbours[k], mark);
-        *scanned += backward_indptr[u + 1] - backward_indptr[u];
+        counts->scanned += backward_indptr[u + 1] - backward_indptr[u];
 #endif
     }
 }
 
-/* After `touch_receivers`, collect the messages. */
-static void collect_touched(GRAPH, BACKWARD, SHARED, STATE)
+/* After `push`, collect the messages. */
+static void finish_push(BACKWARD, COMMON)
 {
-    ulong scanned = 0, received = 0;
-    if (loop[MODE] != PUSH)
-        return;
-    pull(&scanned, &received, BACKWARD_NAMES, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-    if (scanned)
-        add_long(counters + SCANNED, scanned);
+    Counts counts = {0};
+    pull(loop[MODE] == PUSH, 0, &counts, BACKWARD_NAMES, COMMON_NAMES);
+    if (counts.scanned)
+        add_long(counters + SCANNED, counts.scanned);
 }
 #else
 
 /* Send along one edge of an active vertex. */
-static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, GRAPH, SHARED, STATE)
+static void push_edge(uint u, OFFSET k, MESSAGE message, int iteration, COMMON)
 {
     const uint v = neighbours[k];
     if (!receives(v, iteration, STATE_NAMES))
         return;
 #if WEIGHTED
-    message = send(u, iteration, weights[k], STATE_NAMES);
+    message = message_along(u, k, iteration, weights, outgoing, STATE_NAMES);
 #endif
     if (takes(v, message, iteration, STATE_NAMES))
-        deliver(v, message, iteration, SHARED_NAMES);
+        deliver(v, message, iteration, ARRAY_NAMES);
 }
 
-static MESSAGE message_of(uint u, int iteration, __global const MESSAGE *outgoing, STATE)
-{
-#if WEIGHTED
-    return IDENTITY;
-#elif PREPARED
-    return outgoing[u];
-#else
-    return send(u, iteration, 0, STATE_NAMES);
-#endif
-}
+/* Return the message to all neighbours of a vertex, or any value if it depends on the edge. */
+#define MESSAGE_TO_ALL(u)                                                                          \
+    (WEIGHTED ? IDENTITY : message_along(u, 0, iteration, weights, outgoing, STATE_NAMES))
 
 /* A work-group takes up to GROUP active vertices, and its work-items share all their edges. Lists
  * of over HEAVY_EDGES entries wait for the whole grid. If it is not `due`, it returns at once. */
-static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local uint *vertices,
-                 __local MESSAGE *messages, ulong *scanned, ulong *left, ulong *fresh, GRAPH,
-                 PART SHARED, STATE)
+static void push(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART COMMON)
 {
+    __local uint *ends = mine->ends;
     const uint lid = get_local_id(0), rows = due ? ROWS((uint)loop[LISTED]) : 0;
     const uint each = TILE_ROWS(rows);
     __global const uint *items = next + (loop[SIDES] & NEXT_BIT ? n : 0);
@@ -100,14 +106,13 @@ static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local u
         uint length = 0;
         if (lid < each && IS_SENDER(tile + lid)) {
             const uint u = SENDER(tile + lid);
-            vertices[lid] = u;
-            messages[lid] = message_of(u, iteration, outgoing, STATE_NAMES);
-            firsts[lid] = indptr[u] - SHIFT(tile, indptr);
+            mine->vertices[lid] = u;
+            mine->messages[lid] = MESSAGE_TO_ALL(u);
+            mine->firsts[lid] = indptr[u] - SHIFT(tile, indptr);
             length = (uint)(indptr[u + 1] - indptr[u]);
 #if MONOTONE
-            const uint from = take_prefix(u, length, iteration, left, fresh, GRAPH_NAMES,
-                                          SHARED_NAMES, STATE_NAMES);
-            firsts[lid] += from;
+            const uint from = take_prefix(u, length, iteration, counts, COMMON_NAMES);
+            mine->firsts[lid] += from;
             length = position[u] - from;
 #endif
             if (length > HEAVY_EDGES) {
@@ -122,12 +127,11 @@ static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local u
         ends[lid] = length;
         const uint total = running_sums(ends);
         if (lid == 0)
-            *scanned += total;
+            counts->scanned += total;
         for (uint e = lid; e < total; e += GROUP) {
             const uint at = owner_of(ends, e);
-            const OFFSET k = firsts[at] + place_in_list(ends, at, e);
-            push_edge(vertices[at], k, messages[at], iteration, GRAPH_NAMES, SHARED_NAMES,
-                      STATE_NAMES);
+            const OFFSET k = mine->firsts[at] + place_in_list(ends, at, e);
+            push_edge(mine->vertices[at], k, mine->messages[at], iteration, COMMON_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -141,13 +145,10 @@ static void push(bool due, __local uint *ends, __local OFFSET *firsts, __local u
 
 /* Combine the message of `u` along edge `k` with `total`; return whether any message was found. */
 static bool gather_from(uint u, uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
-                        __global const WEIGHT *weights, __global const MESSAGE *outgoing, STATE)
+                        BACKWARD, ARRAYS)
 {
-#if WEIGHTED
-    const MESSAGE message = send(u, iteration, weights[k], STATE_NAMES);
-#else
-    const MESSAGE message = message_of(u, iteration, outgoing, STATE_NAMES);
-#endif
+    const MESSAGE message =
+        message_along(u, k, iteration, backward_weights, outgoing, STATE_NAMES);
     if (!takes(v, message, iteration, STATE_NAMES))
         return found;
     *total = HAS_IDENTITY || found ? combine(*total, message) : message;
@@ -156,13 +157,12 @@ static bool gather_from(uint u, uint v, OFFSET k, int iteration, MESSAGE *total,
 
 /* Gather along an incoming edge, if its other end sends. */
 static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool found,
-                        __global const uint *neighbours, __global const WEIGHT *weights,
-                        __global const MESSAGE *outgoing, __global const int *active_in, STATE)
+                        BACKWARD, ARRAYS)
 {
-    const uint u = neighbours[k];
+    const uint u = backward_neighbours[k];
     if (!SENDS(u))
         return found;
-    return gather_from(u, v, k, iteration, total, found, weights, outgoing, STATE_NAMES);
+    return gather_from(u, v, k, iteration, total, found, BACKWARD_NAMES, ARRAY_NAMES);
 }
 
 #if HAS_IDENTITY
@@ -170,52 +170,48 @@ static bool gather_edge(uint v, OFFSET k, int iteration, MESSAGE *total, bool fo
  * to hide memory latency. */
 #define AT_ONCE 4
 static void gather_edges(uint v, OFFSET k, OFFSET last, uint stride, int iteration, MESSAGE *total,
-                         __global const uint *neighbours, __global const WEIGHT *weights,
-                         __global const MESSAGE *outgoing, __global const int *active_in, STATE)
+                         BACKWARD, ARRAYS)
 {
     for (; k < last && last - k > (AT_ONCE - 1) * stride; k += AT_ONCE * stride) {
         uint senders[AT_ONCE];
         bool sends[AT_ONCE];
 #pragma unroll
         for (uint i = 0; i < AT_ONCE; i++)
-            senders[i] = neighbours[k + i * stride];
+            senders[i] = backward_neighbours[k + i * stride];
 #pragma unroll
         for (uint i = 0; i < AT_ONCE; i++)
             sends[i] = SENDS(senders[i]);
 #pragma unroll
         for (uint i = 0; i < AT_ONCE; i++)
             if (sends[i])
-                gather_from(senders[i], v, k + i * stride, iteration, total, true, weights,
-                            outgoing, STATE_NAMES);
+                gather_from(senders[i], v, k + i * stride, iteration, total, true, BACKWARD_NAMES,
+                            ARRAY_NAMES);
     }
     for (; k < last; k += stride)
-        gather_edge(v, k, iteration, total, true, neighbours, weights, outgoing, active_in,
-                    STATE_NAMES);
+        gather_edge(v, k, iteration, total, true, BACKWARD_NAMES, ARRAY_NAMES);
 }
 #endif
 
 #if !HAS_IDENTITY
 /* A work-item scans a list until it finds a message. */
-static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
+static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART COMMON)
 {
     const int iteration = (int)loop[ITERATION];
-    for (uint row = get_global_id(0); row < ROWS(searched); row += get_global_size(0)) {
+    const uint rows = due ? ROWS(searched) : 0;
+    for (uint row = get_global_id(0); row < rows; row += get_global_size(0)) {
         const uint v = VERTEX_OF(row);
         if (v >= searched || !receives(v, iteration, STATE_NAMES))
             continue;
-        (*received)++;
+        counts->received++;
         MESSAGE total = IDENTITY;
         bool found = false;
         OFFSET k = backward_indptr[v] - SHIFT(row, backward_indptr);
         const OFFSET first = k, last = backward_indptr[v + 1] - SHIFT(row, backward_indptr);
         while (k < last && !found)
-            found = gather_edge(v, k++, iteration, &total, found, backward_neighbours,
-                                backward_weights, outgoing, active_in, STATE_NAMES);
-        *scanned += k - first;
-        if (found) {
-            combined[v] = TO_BITS(total);
-            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-        }
+            found = gather_edge(v, k++, iteration, &total, found, BACKWARD_NAMES, ARRAY_NAMES);
+        counts->scanned += k - first;
+        if (found)
+            store(v, total, ARRAY_NAMES);
     }
 }
 #else
@@ -223,10 +219,10 @@ static void pull(ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, 
  * work-item. A list's total is combined from its runs in order, so that sums of floats are
  * reproducible. Lists of over LONG_PULL edges wait for work-groups of their own (`pull_heavy`). If
  * it is not `due`, it returns at once. */
-static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local MESSAGE *starts,
-                 __local MESSAGE *continued, __local MESSAGE *totals_of_lists,
-                 ulong *scanned, ulong *received, BACKWARD, GRAPH, PART SHARED, STATE)
+static void pull(bool due, __local Mine *mine, Counts *counts, BACKWARD, PART COMMON)
 {
+    __local uint *ends = mine->ends;
+    __local MESSAGE *starts = mine->messages;
     const uint lid = get_local_id(0), rows = due ? ROWS(searched) : 0, each = TILE_ROWS(rows);
     const int iteration = (int)loop[ITERATION];
     for (uint tile = get_group_id(0) * each; tile < rows; tile += get_num_groups(0) * each) {
@@ -237,10 +233,10 @@ static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local M
             combined[v] = TO_BITS(IDENTITY);
 #endif
         if (lid < each && v < searched && receives(v, iteration, STATE_NAMES)) {
-            (*received)++;
-            firsts[lid] = backward_indptr[v] - SHIFT(tile, backward_indptr);
+            counts->received++;
+            mine->firsts[lid] = backward_indptr[v] - SHIFT(tile, backward_indptr);
             length = (uint)(backward_indptr[v + 1] - backward_indptr[v]);
-            *scanned += length;
+            counts->scanned += length;
             if (length > LONG_PULL) {
                 list_pieces(ROW_OF(tile + lid, v), length, heavy, counters);
                 length = 0;
@@ -250,9 +246,9 @@ static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local M
         const uint sum = running_sums(ends);
         const uint run = (sum + GROUP - 1) / GROUP;
         const uint from = min(lid * run, sum), to = min(from + run, sum);
-        totals_of_lists[lid] = IDENTITY;
+        mine->totals_of_lists[lid] = IDENTITY;
         starts[lid] = IDENTITY;
-        continued[lid] = IDENTITY;
+        mine->continued[lid] = IDENTITY;
         barrier(CLK_LOCAL_MEM_FENCE);
         uint edge = from;
         uint at = from < to ? owner_of(ends, from) : 0;
@@ -261,34 +257,27 @@ static void pull(bool due, __local uint *ends, __local OFFSET *firsts, __local M
                 at++;
             const uint list_begin = at ? ends[at - 1] : 0, stop = min(ends[at], to);
             MESSAGE total = IDENTITY;
-            const OFFSET shift = firsts[at] - list_begin;
+            const OFFSET shift = mine->firsts[at] - list_begin;
             gather_edges(base + at, shift + edge, shift + stop, 1, iteration, &total,
-                         backward_neighbours, backward_weights, outgoing, active_in, STATE_NAMES);
+                         BACKWARD_NAMES, ARRAY_NAMES);
             if (list_begin < from)
-                continued[lid] = total;
+                mine->continued[lid] = total;
             else if (ends[at] > to)
                 starts[lid] = total;
             else
-                totals_of_lists[at] = total;
+                mine->totals_of_lists[at] = total;
             edge = stop;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (length) {
             const uint list_begin = lid ? ends[lid - 1] : 0;
             const uint first_run = list_begin / run, last_run = (ends[lid] - 1) / run;
-            MESSAGE total = totals_of_lists[lid];
+            MESSAGE total = mine->totals_of_lists[lid];
             if (first_run != last_run)
                 total = starts[first_run];
             for (uint i = first_run + 1; i <= last_run; i++)
-                total = combine(total, continued[i]);
-#if ALL_ACTIVE
-            combined[v] = TO_BITS(total);
-#else
-            if (total != IDENTITY) {
-                combined[v] = TO_BITS(total);
-                touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-            }
-#endif
+                total = combine(total, mine->continued[i]);
+            store(v, total, ARRAY_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -316,12 +305,12 @@ static void clear_slots(OFFSET k, SLOTS_OF_GRAPH)
 
 /* Count the message along entry k; `most` becomes the highest count of the receiver's list. */
 static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __local uint *most,
-                       BACKWARD, SLOTS_OF_GRAPH, SHARED, STATE)
+                       BACKWARD, SLOTS_OF_GRAPH, ARRAYS)
 {
     const int iteration = (int)loop[ITERATION];
     MESSAGE message = IDENTITY;
-    if (!gather_edge(v, k, iteration, &message, false, backward_neighbours, backward_weights,
-                     outgoing, active_in, STATE_NAMES) || message == IDENTITY)
+    if (!gather_edge(v, k, iteration, &message, false, BACKWARD_NAMES, ARRAY_NAMES) ||
+        message == IDENTITY)
         return;
     const ulong mixed = (ulong)message * HASH_FACTOR >> 32, size = SLOTS * (ulong)length;
     ulong slot = mixed * size >> 32;
@@ -357,17 +346,17 @@ static void count_edge(uint v, OFFSET k, OFFSET first, uint length, volatile __l
 }
 
 /* Deliver each message that came `most` times; `deliver` keeps the least one. */
-static void choose_slots(uint v, OFFSET k, uint most, SLOTS_OF_GRAPH, SHARED)
+static void choose_slots(uint v, OFFSET k, uint most, SLOTS_OF_GRAPH, ARRAYS)
 {
     const int iteration = (int)loop[ITERATION];
     for (size_t slot = SLOTS * (size_t)k; most && slot < SLOTS * ((size_t)k + 1); slot++)
         if (slot_counts[slot] == most)
-            deliver(v, FROM_BITS(slot_messages[slot]), iteration, SHARED_NAMES);
+            deliver(v, FROM_BITS(slot_messages[slot]), iteration, ARRAY_NAMES);
 }
 
 /* A work-group takes GROUP receivers, and its work-items share all their edges. Lists of over
  * HEAVY_EDGES entries wait for a work-group of their own. */
-__kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
+__kernel void count(SLOTS_OF_GRAPH, BACKWARD, PART COMMON)
 {
     __local uint ends[GROUP];
     __local OFFSET firsts[GROUP];
@@ -404,13 +393,13 @@ __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
             const uint at = owner_of(ends, e), place = place_in_list(ends, at, e);
             const uint of_list = ends[at] - e + place;
             count_edge(base + at, firsts[at] + place, firsts[at], of_list, most + at,
-                       BACKWARD_NAMES, SLOT_NAMES, SHARED_NAMES, STATE_NAMES);
+                       BACKWARD_NAMES, SLOT_NAMES, ARRAY_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (uint e = lid; e < total; e += GROUP) {
             const uint at = owner_of(ends, e);
             const OFFSET k = firsts[at] + place_in_list(ends, at, e);
-            choose_slots(base + at, k, most[at], SLOT_NAMES, SHARED_NAMES);
+            choose_slots(base + at, k, most[at], SLOT_NAMES, ARRAY_NAMES);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -420,7 +409,7 @@ __kernel void count(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
     add_counts(scanned, received, SCANNED, RECEIVED, counts, counters);
 }
 
-__kernel void count_long(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
+__kernel void count_long(SLOTS_OF_GRAPH, BACKWARD, PART COMMON)
 {
     __local uint most;
     const uint lid = get_local_id(0);
@@ -437,10 +426,10 @@ __kernel void count_long(GRAPH, BACKWARD, PART SLOTS_OF_GRAPH, SHARED, STATE)
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (OFFSET k = first + lid; k < last; k += GROUP)
             count_edge(v, k, first, (uint)(last - first), &most, BACKWARD_NAMES, SLOT_NAMES,
-                       SHARED_NAMES, STATE_NAMES);
+                       ARRAY_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (OFFSET k = first + lid; k < last; k += GROUP)
-            choose_slots(v, k, most, SLOT_NAMES, SHARED_NAMES);
+            choose_slots(v, k, most, SLOT_NAMES, ARRAY_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
 }

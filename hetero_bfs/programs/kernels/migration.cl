@@ -44,13 +44,6 @@ __kernel void set_bits(const uint num_items, const uint first, __global const ui
     }
 }
 
-__kernel void set_marks(const uint num_items, const uint first, __global const uint *items,
-                        const uchar mark, __global uchar *marks)
-{
-    for (uint i = get_global_id(0); i < num_items; i += get_global_size(0))
-        marks[items[first + i]] = mark;
-}
-
 /* Copy a field's values, of BYTES each, to and from a dense array. */
 #define GATHER_AND_SCATTER(BYTES, TYPE)                                                            \
     __kernel void gather_##BYTES(const uint num_items, const uint first,                           \

@@ -14,17 +14,8 @@
  */
 #if MONOTONE
 
-static MESSAGE message_at(uint u, OFFSET k, int iteration, GRAPH, SHARED, STATE)
-{
-#if WEIGHTED
-    return send(u, iteration, weights[k], STATE_NAMES);
-#else
-    return send(u, iteration, 0, STATE_NAMES);
-#endif
-}
-
 /* Return how many messages of a list are below the bucket's end, including those before `from`. */
-static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHARED, STATE)
+static uint below_end(uint u, uint from, uint length, int iteration, COMMON)
 {
     const float end = limits[END];
     uint low = from, high = length;
@@ -32,8 +23,8 @@ static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHAR
         return length;
     while (low < high) {
         const uint middle = low + (high - low) / 2;
-        const MESSAGE message =
-            message_at(u, indptr[u] + middle, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+        const MESSAGE message = message_along(u, indptr[u] + middle, iteration, weights, outgoing,
+                                              STATE_NAMES);
         if ((float)message < end)
             low = middle + 1;
         else
@@ -45,28 +36,27 @@ static uint below_end(uint u, uint from, uint length, int iteration, GRAPH, SHAR
 /* Take the messages that a vertex sends now: return the first one, and write their end to
  * `position`. The vertex waits with the rest. Add the change in unread edges of begun lists to
  * `left`, and the edges of newly begun lists to `fresh`. */
-static uint take_prefix(uint u, uint length, int iteration, ulong *left, ulong *fresh, GRAPH,
-                        SHARED, STATE)
+static uint take_prefix(uint u, uint length, int iteration, Counts *counts, COMMON)
 {
     const uint before = position[u], from = begun[u] & CHANGED ? 0 : before;
-    const uint to = below_end(u, from, length, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
+    const uint to = below_end(u, from, length, iteration, COMMON_NAMES);
     if (begun[u] & BEGUN)
-        *left -= length - before;
+        counts->left -= length - before;
     else
-        *fresh += length;
-    *left += length - to;
+        counts->fresh += length;
+    counts->left += length - to;
     begun[u] = BEGUN;
     position[u] = to;
     if (to < length) {
         const MESSAGE message =
-            message_at(u, indptr[u] + to, iteration, GRAPH_NAMES, SHARED_NAMES, STATE_NAMES);
-        wait_for(u, (float)message, n, SHARED_NAMES);
+            message_along(u, indptr[u] + to, iteration, weights, outgoing, STATE_NAMES);
+        wait_for(u, (float)message, n, ARRAY_NAMES);
     }
     return from;
 }
 
 /* List vertices of FAR that are in the bucket, or sent a part if IS_LAST; keep the others. */
-static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
+static void select_waiting(Counts *counts, COMMON)
 {
     const int iteration = (int)loop[ITERATION];
     const bool is_last = loop[IS_LAST];
@@ -83,10 +73,10 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         const float own = (float)priority(v, STATE_NAMES);
         float due = own;
         if (!(begun[v] & CHANGED))
-            due = (float)message_at(v, indptr[v] + position[v], iteration, GRAPH_NAMES,
-                                    SHARED_NAMES, STATE_NAMES);
+            due = (float)message_along(v, indptr[v] + position[v], iteration, weights, outgoing,
+                                       STATE_NAMES);
         if (is_last ? begun[v] != BEGUN : due >= limits[END] && limits[END] < INFINITY) {
-            wait_for(v, due, n, SHARED_NAMES);
+            wait_for(v, due, n, ARRAY_NAMES);
             continue;
         }
         if (is_last) {
@@ -96,15 +86,15 @@ static void select_due(ulong *active, ulong *edges, GRAPH, SHARED, STATE)
         }
         active_in[v] = iteration;
         listed[take_place(counters, NEXT_COUNT)] = v;
-        (*active)++;
-        *edges += length;
+        counts->active++;
+        counts->edges += length;
     }
     if (sender != ~0ul)
         lower_long(counters + LOWEST_SENDER, sender);
 }
 
 /* A work-item scans a list until nothing less can follow; work-groups take over long scans. */
-static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHARED, STATE)
+static void pull_in_order(Counts *counts, BACKWARD, COMMON)
 {
     const int iteration = (int)loop[ITERATION];
     const uint sender = (uint)counters[LOWEST_SENDER];
@@ -113,7 +103,7 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
         const float own = (float)priority(v, STATE_NAMES);
         if (own < floor || !receives(v, iteration, STATE_NAMES))
             continue;
-        (*received)++;
+        counts->received++;
         MESSAGE total = IDENTITY;
         const OFFSET first = backward_indptr[v], last = backward_indptr[v + 1];
         const OFFSET stop = last - first > HEAVY_EDGES ? first + HEAVY_EDGES : last;
@@ -124,27 +114,24 @@ static void pull_in_order(ulong *scanned, ulong *received, BACKWARD, GRAPH, SHAR
 #else
             const OFFSET at = k;
 #endif
-            const MESSAGE least = message_at(sender, at, iteration, indptr, neighbours,
-                                             backward_weights, searched, n, SHARED_NAMES,
-                                             STATE_NAMES);
+            const MESSAGE least =
+                message_along(sender, at, iteration, backward_weights, outgoing, STATE_NAMES);
             if (least >= total || (float)least > own)
                 break;
             const uint u = backward_neighbours[at];
             if (active_in[u] != iteration)
                 continue;
-            const MESSAGE message = message_at(u, at, iteration, indptr, neighbours,
-                                               backward_weights, searched, n, SHARED_NAMES,
-                                               STATE_NAMES);
+            const MESSAGE message =
+                message_along(u, at, iteration, backward_weights, outgoing, STATE_NAMES);
             if (takes(v, message, iteration, STATE_NAMES))
                 total = combine(total, message);
         }
-        *scanned += k - first;
+        counts->scanned += k - first;
         if (k == stop && k < last) {
-            *scanned += last - first;
+            counts->scanned += last - first;
             list_pieces(v, (uint)(last - first), heavy, counters);
-        } else if (total != IDENTITY) {
-            combined[v] = TO_BITS(total);
-            touched_items[take_place(counters, TOUCHED_COUNT)] = v;
+        } else {
+            store(v, total, ARRAY_NAMES);
         }
     }
 }

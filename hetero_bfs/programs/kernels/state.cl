@@ -34,25 +34,24 @@
  *                                 is for all later iterations
  */
 
-#define GRAPH                                                                                      \
-   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
-        const uint searched, const uint n
-#define SHARED                                                                                     \
+#define ARRAYS                                                                                     \
     volatile __global BITS *combined, __global MESSAGE *outgoing, __global int *active_in,         \
         volatile __global int *touched, __global uchar *waiting, __global uint *next,              \
         __global uint *far, __global uint *touched_items, __global uint *heavy,                    \
         __global uchar *changed, __global uint *position, __global uchar *begun,                   \
-        __global const uint *order,                                                                \
-        volatile __global ulong *counters, __global TOTAL *sums, __global long *loop,              \
-        __global float *limits
+        __global const uint *order, volatile __global ulong *counters, __global TOTAL *sums,       \
+        __global long *loop, __global float *limits, STATE
+#define COMMON                                                                                     \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint searched, const uint n, ARRAYS
 #define BACKWARD                                                                                   \
     __global const OFFSET *backward_indptr, __global const uint *backward_neighbours,              \
         __global const WEIGHT *backward_weights
 #define BACKWARD_NAMES backward_indptr, backward_neighbours, backward_weights
-#define GRAPH_NAMES indptr, neighbours, weights, searched, n
-#define SHARED_NAMES                                                                               \
+#define ARRAY_NAMES                                                                                \
     combined, outgoing, active_in, touched, waiting, next, far, touched_items, heavy, changed,     \
-        position, begun, order, counters, sums, loop, limits
+        position, begun, order, counters, sums, loop, limits, STATE_NAMES
+#define COMMON_NAMES indptr, neighbours, weights, searched, n, ARRAY_NAMES
 
 /* `expand` and `expand_long` go through rows: items of `next` in a push, receivers in a pull.
  *
@@ -89,6 +88,26 @@
 #define TILE_ROWS(rows) GROUP
 #endif
 
+/* Counts of a work-item. */
+typedef struct {
+    ulong active, edges, scanned, received, left, fresh, pending;
+} Counts;
+
+#if !COLLECTS
+/* Return the message that `u` sends along entry `k`. */
+static MESSAGE message_along(uint u, OFFSET k, int iteration, __global const WEIGHT *weights,
+                             __global const MESSAGE *outgoing, STATE)
+{
+#if PREPARED
+    return outgoing[u];
+#elif WEIGHTED
+    return send(u, iteration, weights[k], STATE_NAMES);
+#else
+    return send(u, iteration, 0, STATE_NAMES);
+#endif
+}
+#endif
+
 static uint take_place(volatile __global ulong *counters, uint which)
 {
     return atomic_inc((volatile __global uint *)(counters + which));
@@ -102,6 +121,16 @@ static void list_pieces(uint row, uint length, __global uint *heavy,
     const uint place = atomic_add((volatile __global uint *)(counters + HEAVY_COUNT), pieces);
     for (uint i = 0; i < pieces; i++)
         heavy[place + i] = row;
+}
+
+/* Store all messages to a vertex combined, which no other work-item does; list it for `apply`. */
+static void store(uint v, MESSAGE total, ARRAYS)
+{
+    if (!ALL_ACTIVE && HAS_IDENTITY && total == IDENTITY)
+        return;
+    combined[v] = TO_BITS(total);
+    if (!ALL_ACTIVE)
+        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
 }
 
 /* Floats as integers in the same order, for an atomic minimum. */
@@ -131,7 +160,7 @@ static float from_ordered(int bits)
 #ifdef LOCKS_MESSAGES
 /* Combine a message into `combined`; if that changes it, list the vertex for `apply`. While
  * `touched` is LOCKED, other work-items wait. */
-static void deliver(uint v, MESSAGE message, int iteration, SHARED)
+static void deliver(uint v, MESSAGE message, int iteration, ARRAYS)
 {
     volatile __global uint *lock = (volatile __global uint *)(touched + v);
     volatile __global ulong *held = (volatile __global ulong *)(combined + v);
@@ -188,17 +217,12 @@ static bool merge(uint v, MESSAGE message, volatile __global BITS *combined)
 #endif
 }
 
-static void touch(uint v, int iteration, SHARED)
-{
-    if (atomic_xchg(touched + v, iteration + 1) != iteration + 1)
-        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
-}
-
 /* Combine a message into `combined`; if that changes it, list the vertex for `apply`. */
-static void deliver(uint v, MESSAGE message, int iteration, SHARED)
+static void deliver(uint v, MESSAGE message, int iteration, ARRAYS)
 {
-    if (merge(v, message, combined) && !ALL_ACTIVE)
-        touch(v, iteration, SHARED_NAMES);
+    if (merge(v, message, combined) && !ALL_ACTIVE &&
+        atomic_xchg(touched + v, iteration + 1) != iteration + 1)
+        touched_items[take_place(counters, TOUCHED_COUNT)] = v;
 }
 #endif
 
@@ -248,7 +272,7 @@ static TOTAL group_total(uint i, TOTAL share, __local TOTAL *shared)
 
 #if HAS_PRIORITY
 /* Make a vertex wait for the bucket that contains `due`. */
-static void wait_for(uint v, float due, uint n, SHARED)
+static void wait_for(uint v, float due, uint n, ARRAYS)
 {
     atomic_min((volatile __global int *)(counters + LOWEST), ordered(due));
     if (waiting[v] == NOT_LISTED)
@@ -258,7 +282,7 @@ static void wait_for(uint v, float due, uint n, SHARED)
 #endif
 
 /* List a vertex that is active in a later iteration; return its edges if it is in the bucket. */
-static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
+static ulong activate(uint v, int iteration, COMMON)
 {
 #if PREPARED
     outgoing[v] = send(v, iteration, 0, STATE_NAMES);
@@ -272,7 +296,7 @@ static ulong activate(uint v, int iteration, GRAPH, SHARED, STATE)
 #if HAS_PRIORITY
     const float due = (float)priority(v, STATE_NAMES);
     if (due >= limits[END] && limits[END] < INFINITY) {
-        wait_for(v, due, n, SHARED_NAMES);
+        wait_for(v, due, n, ARRAY_NAMES);
         return 0;
     }
     if (waiting[v] == WAITING)

@@ -7,15 +7,14 @@
 
 enum { PENDING = NEXT_COUNT };
 
-#define LISTS                                                                                      \
-   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
-        const uint n
-#define LISTS_NAMES indptr, neighbours, weights, n
 #define SWEEP                                                                                      \
-    __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,                       \
+   __global const OFFSET *indptr, __global const uint *neighbours, __global const WEIGHT *weights, \
+        const uint n, __global MESSAGE *outgoing, __global uchar *sent, __global uchar *dirty,     \
         __global MESSAGE *messages, __global int *gathered, volatile __global ulong *counters,     \
-        __global TOTAL *sums, __global long *loop
-#define SWEEP_NAMES outgoing, sent, dirty, messages, gathered, counters, sums, loop
+        __global TOTAL *sums, __global long *loop, STATE
+#define SWEEP_NAMES                                                                                \
+    indptr, neighbours, weights, n, outgoing, sent, dirty, messages, gathered, counters, sums,     \
+        loop, STATE_NAMES
 
 /* One pass through a part: the vertices from s0 to s2; work-groups take the vertices before s1. s3
  * is 1 if no two are adjacent. This sweep will not visit vertices before s4 again. s5 is the unique
@@ -23,22 +22,17 @@ enum { PENDING = NEXT_COUNT };
  * part s7 + i. */
 typedef uint8 Visit;
 
-/* Counts of a work-item. */
-typedef struct {
-    ulong active, pending, edges, received;
-} Counts;
-
 /* Variables of a kernel that counts: shared memory, and a work-item's counts and shares. */
 #define COUNTING                                                                                   \
     __local ulong shared[2];                                                                       \
     TOTALS_MEMORY(shared_totals)                                                                   \
     TOTAL shares[NUM_TOTALS + 1] = {0};                                                            \
-    Counts counts = {0, 0, 0, 0};
+    Counts counts = {0};
 
 /* Add up counts and shares of a work-group. All work-items do this. A macro, since drivers fail on
  * a function with a barrier that takes a private array. */
 #define ADD_ALL                                                                                    \
-    add_counts(counts.active, counts.edges, ACTIVE, SCANNED, shared, counters);                    \
+    add_counts(counts.active, counts.scanned, ACTIVE, SCANNED, shared, counters);                  \
     add_counts(counts.pending, counts.received, PENDING, RECEIVED, shared, counters);              \
     for (uint i = 0; i < NUM_TOTALS; i++) {                                                        \
         const TOTAL total = group_total(i, shares[i], shared_totals);                              \
@@ -46,31 +40,21 @@ typedef struct {
             sums[get_group_id(0) * NUM_TOTALS + i] += total;                                       \
     }
 
-static MESSAGE message_along(uint u, OFFSET k, __global const WEIGHT *weights, SWEEP, STATE)
-{
-#if PREPARED
-    return outgoing[u];
-#elif WEIGHTED
-    return send(u, loop[ITERATION], weights[k], STATE_NAMES);
-#else
-    return send(u, loop[ITERATION], 0, STATE_NAMES);
-#endif
-}
-
 /* Mark every `stride`-th neighbour from k, except neighbours that would refuse the message. The
  * state of vertices that apply in this step is not read. Buffers begin `shift` entries after the
  * start of the whole graph's array. */
 static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int step,
-                 Counts *counts, LISTS, SWEEP, STATE)
+                 Counts *counts, SWEEP)
 {
     const OFFSET last = indptr[v + 1] - shift;
     for (k += indptr[v] - shift; k < last; k += stride) {
         const uint u = neighbours[k];
-        counts->edges++;
+        counts->scanned++;
         if (gathered[u] != step) {
             if (!receives(u, loop[ITERATION], STATE_NAMES))
                 continue;
-            const MESSAGE message = message_along(v, k, weights, SWEEP_NAMES, STATE_NAMES);
+            const MESSAGE message = message_along(v, k, loop[ITERATION], weights, outgoing,
+                                                  STATE_NAMES);
             if (!takes(u, message, loop[ITERATION], STATE_NAMES))
                 continue;
         }
@@ -80,7 +64,7 @@ static void mark(uint v, OFFSET k, uint stride, OFFSET shift, uint settled, int 
 }
 
 /* Apply; return whether the vertex must mark its neighbours. */
-static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, STATE)
+static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP)
 {
     const bool active = apply(v, total, loop[ITERATION], shares, STATE_NAMES);
 #if !ALL_ACTIVE
@@ -97,14 +81,14 @@ static bool change(uint v, MESSAGE total, Counts *counts, TOTAL *shares, SWEEP, 
 
 /* Apply gathered messages, or keep them if the part is not exact; return whether to mark. */
 static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Counts *counts,
-                   TOTAL *shares, SWEEP, STATE)
+                   TOTAL *shares, SWEEP)
 {
 #if !ALL_ACTIVE
     if (!found || (HAS_IDENTITY && total == IDENTITY))
         return false;
 #endif
     if (exact)
-        return change(v, total, counts, shares, SWEEP_NAMES, STATE_NAMES);
+        return change(v, total, counts, shares, SWEEP_NAMES);
     messages[v] = total;
     gathered[v] = step;
     return false;
@@ -112,18 +96,19 @@ static bool settle(uint v, MESSAGE total, bool found, bool exact, int step, Coun
 
 /* Combine the messages along every `stride`-th incoming edge; return whether there are any. */
 static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, Counts *counts,
-                   BACKWARD, SWEEP, STATE)
+                   BACKWARD, SWEEP)
 {
     const OFFSET last = backward_indptr[v + 1] - shift;
     bool found = false;
     for (k += backward_indptr[v] - shift; (HAS_IDENTITY || !found) && k < last; k += stride) {
         const uint u = backward_neighbours[k];
-        counts->edges++;
+        counts->scanned++;
 #if !PREPARED && !ALL_ACTIVE
         if (!sent[u])
             continue;
 #endif
-        const MESSAGE message = message_along(u, k, backward_weights, SWEEP_NAMES, STATE_NAMES);
+        const MESSAGE message = message_along(u, k, loop[ITERATION], backward_weights, outgoing,
+                                              STATE_NAMES);
         if (!takes(v, message, loop[ITERATION], STATE_NAMES))
             continue;
         *total = HAS_IDENTITY ? combine(*total, message) : message;
@@ -134,7 +119,7 @@ static bool gather(uint v, OFFSET k, uint stride, OFFSET shift, MESSAGE *total, 
 
 /* Gather for every `stride`-th dirty vertex from v to `end`; in exact parts it applies at once. */
 static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OFFSET shift,
-                        Visit visit, Counts *counts, TOTAL *shares, LISTS, BACKWARD, SWEEP, STATE)
+                        Visit visit, Counts *counts, TOTAL *shares, BACKWARD, SWEEP)
 {
     for (; v < end; v += stride) {
         if (!ALL_ACTIVE && !dirty[v])
@@ -144,25 +129,20 @@ static void gather_each(uint v, uint stride, uint end, OFFSET backward_shift, OF
         bool found = false;
         if (receives(v, loop[ITERATION], STATE_NAMES)) {
             counts->received++;
-            found = gather(v, 0, 1, backward_shift, &total, counts, BACKWARD_NAMES, SWEEP_NAMES,
-                           STATE_NAMES);
+            found = gather(v, 0, 1, backward_shift, &total, counts, BACKWARD_NAMES, SWEEP_NAMES);
         }
-        if (settle(v, total, found, visit.s3, (int)visit.s5, counts, shares, SWEEP_NAMES,
-                   STATE_NAMES))
-            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
+        if (settle(v, total, found, visit.s3, (int)visit.s5, counts, shares, SWEEP_NAMES))
+            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, SWEEP_NAMES);
     }
 }
 
 /* Apply for every `stride`-th vertex from v to `end` that gathered in this visit. */
 static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit, Counts *counts,
-                       TOTAL *shares, LISTS, SWEEP, STATE)
+                       TOTAL *shares, SWEEP)
 {
     for (; v < end; v += stride)
-        if (gathered[v] == (int)visit.s5 &&
-            change(v, messages[v], counts, shares, SWEEP_NAMES, STATE_NAMES))
-            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
+        if (gathered[v] == (int)visit.s5 && change(v, messages[v], counts, shares, SWEEP_NAMES))
+            mark(v, 0, 1, shift, visit.s4, (int)visit.s5, counts, SWEEP_NAMES);
 }
 
 /* The phases of a sweep.
@@ -207,7 +187,7 @@ static void apply_each(uint v, uint stride, uint end, OFFSET shift, Visit visit,
 #define VERTEX_AT(row) (row)
 #endif
 
-__kernel void begin_run(LISTS, SWEEP, STATE)
+__kernel void begin(SWEEP)
 {
     COUNTING
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
@@ -225,30 +205,30 @@ __kernel void begin_run(LISTS, SWEEP, STATE)
 
 /* Mark the neighbours of initially active vertices, or all vertices if all are active. With
  * -DSTREAMED choose_in_sweep marks all vertices. */
-__kernel void spread(BLOCKS LISTS, SWEEP, STATE)
+__kernel void spread(BLOCKS SWEEP)
 {
     __local ulong shared[2];
-    Counts counts = {0, 0, 0, 0};
+    Counts counts = {0};
 #ifdef STREAMED
     for (uint i = rows.s0 + get_group_id(0); i < rows.s2; i += get_num_groups(0))
         for (uint v = VERTEX_AT(i) + get_local_id(0); v < END_OF(i); v += GROUP)
             if (sent[v])
-                mark(v, 0, 1, LIST_SHIFT(i), 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+                mark(v, 0, 1, LIST_SHIFT(i), 0, 0, &counts, SWEEP_NAMES);
 #else
     const bool all = counters[ACTIVE] == n;
     for (uint v = get_global_id(0); v < n; v += get_global_size(0)) {
         if (all)
             dirty[v] = 1;
         else if (sent[v])
-            mark(v, 0, 1, 0, 0, 0, &counts, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            mark(v, 0, 1, 0, 0, 0, &counts, SWEEP_NAMES);
     }
 #endif
-    add_counts(counts.edges, 0, SCANNED, PENDING, shared, counters);
+    add_counts(counts.scanned, 0, SCANNED, PENDING, shared, counters);
 }
 
 /* Go through a part of few edges s6 times, or through s6 colours, in one work-group. Part p has the
  * vertices from begins[p] to begins[p + 1]. A streamed launch has no colours. */
-__kernel void run_part(Visit visit, BEGINS BLOCKS LISTS, BACKWARD, SWEEP, STATE)
+__kernel void run_part(Visit visit, BEGINS BLOCKS BACKWARD, SWEEP)
 {
     COUNTING
     const uint lid = get_local_id(0);
@@ -261,11 +241,10 @@ __kernel void run_part(Visit visit, BEGINS BLOCKS LISTS, BACKWARD, SWEEP, STATE)
         }
         visit.s4 = visit.s3 || i + 1 == times ? visit.s2 : visit.s0;
         gather_each(visit.s0 + lid, GROUP, visit.s2, backward_shift, shift, visit, &counts, shares,
-                   LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+                    BACKWARD_NAMES, SWEEP_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         if (!visit.s3)
-            apply_each(visit.s0 + lid, GROUP, visit.s2, shift, visit, &counts, shares,
-                       LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+            apply_each(visit.s0 + lid, GROUP, visit.s2, shift, visit, &counts, shares, SWEEP_NAMES);
         barrier(CLK_GLOBAL_MEM_FENCE);
         visit.s5++;
     }
@@ -273,7 +252,7 @@ __kernel void run_part(Visit visit, BEGINS BLOCKS LISTS, BACKWARD, SWEEP, STATE)
 }
 
 /* Gather for the dirty vertices of a part; in an exact part each applies at once. */
-__kernel void gather_part(const Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STATE)
+__kernel void gather_part(const Visit visit, BLOCKS BACKWARD, SWEEP)
 {
     COUNTING
     __local MESSAGE parts[GROUP];
@@ -291,7 +270,7 @@ __kernel void gather_part(const Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STAT
         bool found = false;
         if (open)
             found = gather(v, lid, GROUP, BACKWARD_SHIFT(i), &total, &counts, BACKWARD_NAMES,
-                           SWEEP_NAMES, STATE_NAMES);
+                           SWEEP_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE);
         parts[lid] = total;
         has_part[lid] = found;
@@ -310,34 +289,32 @@ __kernel void gather_part(const Visit visit, BLOCKS LISTS, BACKWARD, SWEEP, STAT
             if (due) {
                 dirty[v] = 0;
                 changed = settle(v, parts[0], has_part[0], visit.s3, step, &counts, shares,
-                                 SWEEP_NAMES, STATE_NAMES);
+                                 SWEEP_NAMES);
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
+            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, SWEEP_NAMES);
     }
 #ifdef STREAMED
     for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
-        gather_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), BACKWARD_SHIFT(i),
-                    LIST_SHIFT(i), visit, &counts, shares, LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES,
-                    STATE_NAMES);
+        gather_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), BACKWARD_SHIFT(i), LIST_SHIFT(i), visit,
+                    &counts, shares, BACKWARD_NAMES, SWEEP_NAMES);
 #else
     gather_each(visit.s1 + get_global_id(0), get_global_size(0), end, 0, 0, visit, &counts, shares,
-                LISTS_NAMES, BACKWARD_NAMES, SWEEP_NAMES, STATE_NAMES);
+                BACKWARD_NAMES, SWEEP_NAMES);
 #endif
     ADD_ALL
 }
 
 /* Apply the messages gathered in this visit. If all vertices are active, no edges are read. */
-__kernel void apply_part(const Visit visit, BLOCKS LISTS, SWEEP, STATE)
+__kernel void apply_part(const Visit visit, BLOCKS SWEEP)
 {
     COUNTING
     const bool goes_on = loop[MODE] != DONE;
 #if ALL_ACTIVE
     apply_each(visit.s0 + get_global_id(0), get_global_size(0), goes_on ? visit.s2 : 0, 0, visit,
-               &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+               &counts, shares, SWEEP_NAMES);
 #else
     __local int changed;
     const uint lid = get_local_id(0);
@@ -347,20 +324,18 @@ __kernel void apply_part(const Visit visit, BLOCKS LISTS, SWEEP, STATE)
         const uint v = VERTEX_AT(i);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lid == 0)
-            changed = gathered[v] == step && change(v, messages[v], &counts, shares, SWEEP_NAMES,
-                                                    STATE_NAMES);
+            changed = gathered[v] == step && change(v, messages[v], &counts, shares, SWEEP_NAMES);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (changed)
-            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, LISTS_NAMES, SWEEP_NAMES,
-                 STATE_NAMES);
+            mark(v, lid, GROUP, LIST_SHIFT(i), visit.s4, step, &counts, SWEEP_NAMES);
     }
 #ifdef STREAMED
     for (uint i = rows.s1 + get_group_id(0); i < end; i += get_num_groups(0))
-        apply_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), LIST_SHIFT(i), visit,
-                   &counts, shares, LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+        apply_each(VERTEX_AT(i) + lid, GROUP, END_OF(i), LIST_SHIFT(i), visit, &counts, shares,
+                   SWEEP_NAMES);
 #else
     apply_each(visit.s1 + get_global_id(0), get_global_size(0), end, 0, visit, &counts, shares,
-               LISTS_NAMES, SWEEP_NAMES, STATE_NAMES);
+               SWEEP_NAMES);
 #endif
 #endif
     ADD_ALL
@@ -368,7 +343,7 @@ __kernel void apply_part(const Visit visit, BLOCKS LISTS, SWEEP, STATE)
 
 /* End a sweep, or the start if `began`, in one work-group: decide whether another sweep follows. */
 __kernel void end_sweep(const int began, const uint groups, __global long *records,
-                        const uint most_records, LISTS, SWEEP, STATE)
+                        const uint most_records, SWEEP)
 {
     TOTALS_MEMORY(shared)
     const uint lid = get_local_id(0);
@@ -411,7 +386,7 @@ __kernel void end_sweep(const int began, const uint groups, __global long *recor
  * are initially active (STARTS), dirty and receiving (GATHERS), or gathered in visit s3 (APPLIES).
  * If all vertices are initially active, mark them all as dirty, and no block. */
 __kernel void choose_in_sweep(const uint4 phase, __global const uint *firsts,
-                              __global uchar *chosen, LISTS, SWEEP, STATE)
+                              __global uchar *chosen, SWEEP)
 {
     __local uint marked;
     const bool all = phase.s0 == STARTS && counters[ACTIVE] == n;
