@@ -1,4 +1,4 @@
-"""`hetero-bfs warm-up`: compiles what searches need, before they need it.
+"""`hetero-bfs warm-up`: compiles the code of searches beforehand.
 
 Each job calls public functions on tiny graphs in a process of its own, whose compiled code is
 stored for later processes. The jobs of devices are their self-tests, which build all OpenCL

@@ -44,8 +44,8 @@ alone: measuring it would take a hundred times as long."""
 _MOST_SEARCHES = 4 * len(GRAPHS)
 
 _MIGRATION_COLUMNS = "constant", "frontier_vertices"
-"""Graphs of these sizes do not show what each of a graph's vertices adds to a migration. If noise
-added a lot, no search of a large graph would migrate, so nothing would correct it."""
+"""Graphs of these sizes do not show the share of a graph's vertices in a migration's seconds. If
+noise added a lot, no search of a large graph would migrate, so nothing would correct it."""
 
 
 def measure_first_model(info: DeviceInfo | None) -> SpeedModel | None:

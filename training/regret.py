@@ -118,7 +118,7 @@ def measure_graph(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the engine's graph; see `measure_regret`.
 
-    `selectors` are by name, by default those of `SELECTORS`. This changes the engine's selector.
+    `selectors` are by name, by default all of `SELECTORS`. This changes the engine's selector.
     """
     made = dict(_make_selectors(engine)) if selectors is None else selectors
     machine = machine_slug(engine.device_info)

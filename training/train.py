@@ -100,7 +100,7 @@ def run_training(
     engine : the device to train; all other settings are ignored
     out : folder of model and samples; by default the one in which the other commands look for
         models
-    budget_seconds : the training ends about then, with a model of what was measured; by default
+    budget_seconds : the training ends about then, with a model of its measurements; by default
         `QUICK_SECONDS` if `quick`, else when all is measured
     """
     command = f"hetero-bfs train{' --quick' if quick else ''}"
@@ -172,7 +172,7 @@ def _with_costs_of(known: SpeedModel | None, model: SpeedModel) -> SpeedModel:
     if known is None or known.programs is None:
         return model
     origin = {name: known.about.get(name, known.origin) for name in ("programs", "algorithms")}
-    announce(f"costs of programs and algorithms are those of {known.origin_text}")
+    announce(f"costs of programs and algorithms are from {known.origin_text}")
     return replace(
         model,
         programs=known.programs,

@@ -73,8 +73,8 @@ def borrowed_tuning(base: SpeedModel | None, info: DeviceInfo) -> Tuning:
 def tune(info: DeviceInfo, plan: TuningPlan, start: Tuning) -> Iterator[Tuning]:
     """Yield the best tuning so far, after each step.
 
-    Small graphs keep the tuning that this started from until their own steps: what suits large
-    graphs has made them slower.
+    Small graphs keep the tuning that this started from until their own steps: a tuning that suits
+    large graphs has made them slower.
     """
     large = replace(start, small=None)
     small = start.small or (large if plan.small_scales else None)

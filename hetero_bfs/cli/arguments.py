@@ -1,6 +1,7 @@
 """The command line's arguments: one function per command, and one for all algorithms.
 
-argument_groups.py has what several commands share, graph_arguments.py the commands on graph files.
+argument_groups.py has arguments that several commands share, graph_arguments.py the commands on
+graph files.
 """
 
 from __future__ import annotations
@@ -250,7 +251,7 @@ def _add_train(commands: Any) -> None:
         "--budget",
         type=positive,
         metavar="SECONDS",
-        help="take about this long, and fit a model to what was measured (default: 105 with "
+        help="take about this long, and fit a model to the measurements (default: 105 with "
         "--quick, else until all is measured)",
     )
     add_device_arguments(command)
@@ -334,8 +335,8 @@ def _add_doctor(commands: Any) -> None:
     command.add_argument(
         "--retest",
         action="store_true",
-        help="test all kernels on each OpenCL device again (minutes), instead of showing what the "
-        "tests found before",
+        help="test all kernels on each OpenCL device again (minutes), instead of showing earlier "
+        "results",
     )
     add_json(command, "findings")
 

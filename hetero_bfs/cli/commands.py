@@ -1,6 +1,6 @@
 """The commands that run no algorithm of the table, one function each; it returns the exit status.
 
-A function imports what its command needs, so that others start without it.
+A function imports for its command alone, so that others start without it.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def warm_up(options: Namespace) -> int:
         result = outcome.problem or f"{outcome.functions} functions compiled"
         number = f"{len(outcomes)} of {total}"
         messages.announce(f"{number}: {outcome.job}: {result}, {outcome.seconds:.1f} s")
-    end_even_if_stuck()  # compiles what other commands call
+    end_even_if_stuck()  # compiles the code that other commands call
     failed = [outcome for outcome in outcomes if outcome.problem is not None]
     functions = sum(outcome.functions for outcome in outcomes)
     print(f"{functions} functions compiled, {len(failed)} of {total} jobs failed", file=text)

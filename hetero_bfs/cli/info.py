@@ -1,4 +1,4 @@
-"""`hetero-bfs info` and `layers`: what a graph file holds, and its graph layer by layer."""
+"""`hetero-bfs info` and `layers`: the contents of a graph file, and its graph layer by layer."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _check_files(options: Namespace) -> None:
         if folder is not None and Path(os.path.realpath(folder)) in Path(place).parents:
             raise HeteroBFSError(
                 f"{option} {path} is in OUT_DIR, which holds a study and nothing else; name a file "
-                "beside it"
+                "outside"
             )
         check_writable(path)
         is_values = name in ("out", "edges_out", "levels", "parents")

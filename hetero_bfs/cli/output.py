@@ -253,7 +253,7 @@ def save_values(
 
 
 def save_edges(path: Path, graph: Any, fields: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write fields of edges as `save_values` does; `graph` is what `read_graph` returned.
+    """Write fields of edges as `save_values` does; `graph` is from `read_graph`.
 
     An undirected graph has two entries an edge. In .npy vertices have no names.
     """

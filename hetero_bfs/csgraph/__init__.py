@@ -1,4 +1,4 @@
-"""All names of `scipy.sparse.csgraph`; this package computes those of `OURS`.
+"""All names of `scipy.sparse.csgraph`; this package computes the ones in `OURS`.
 
 Arguments and results are SciPy's: `import hetero_bfs.csgraph as csgraph` replaces SciPy's import.
 """
@@ -12,6 +12,6 @@ from hetero_bfs.csgraph.matrix_searches import dijkstra as dijkstra
 from hetero_bfs.csgraph.matrix_searches import shortest_path as shortest_path
 
 OURS = ("breadth_first_order", "connected_components", "dijkstra", "shortest_path")
-"""The functions that are this package's own; all other names are those of the installed SciPy."""
+"""The functions that are this package's own; all other names are the installed SciPy's."""
 
 __all__ = list(_scipy.__all__)

@@ -157,9 +157,9 @@ _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pyopencl")
 def record_of_run(
     device: DeviceInfo | None, seeds: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """Return what every command's JSON says of its run: what ran, when and where.
+    """Return the record of a run in every command's JSON: program, time and machine.
 
-    `seeds` are those of everything random in the run, by name. The time is that of this call.
+    `seeds` are the seeds of everything random in the run, by name. The time is this call's.
     """
     now = datetime.datetime.now(datetime.UTC)
     return {

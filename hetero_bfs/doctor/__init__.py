@@ -1,4 +1,4 @@
-"""`hetero-bfs doctor`: what searches need, what is missing, and how to fix it.
+"""`hetero-bfs doctor`: the needs of searches, which are missing, and how to fix that.
 
 At their top these modules import only the standard library, each other and modules that do the
 same, so that the examination works even without NumPy. Whatever may crash or hang runs in another
@@ -22,7 +22,7 @@ class Finding:
     """The state of one item.
 
     text : one line
-    remedy : what to type or do; empty if nothing is wrong or nothing helps
+    remedy : a command or an action; empty if nothing is wrong or nothing helps
     needed : whether no search works without the item
     """
 

@@ -109,7 +109,7 @@ def _tree_problem(sample: Sample, level: npt.NDArray[Any], parent: npt.NDArray[A
 
 
 Problems = Iterator[str | None]
-"""One entry per answer: what is wrong with it, None if it is right."""
+"""One entry per answer: its fault, None if it is right."""
 
 
 def _searches(info: Any, directed: bool = False, **options: Any) -> Problems:

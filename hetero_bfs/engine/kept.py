@@ -58,7 +58,7 @@ _MOST_SHARE = 0.25
 
 
 class KeptGraph:
-    """What calls on one graph share: seconds spent without an engine, and what is open.
+    """The common state of calls on one graph: seconds spent without an engine, and the open engine.
 
     It does not refer to the caller's graph, which is passed to each call.
     """
@@ -69,7 +69,7 @@ class KeptGraph:
         self._lock = threading.Lock()
         self.chooser = EngineChooser()
         self._fits = True
-        """Whether what was opened could be kept."""
+        """Whether an opened engine could be kept."""
         self._lists: CSRGraph | None = None
         self._graph: SearchGraph | None = None
         self._opened: dict[tuple[Kind, EngineOptions], Opened] = {}
@@ -91,7 +91,7 @@ class KeptGraph:
         return sum(_bytes_of(one) for one in held if one is not None)
 
     def close(self) -> None:
-        """Close what is open and forget it; what another call uses stays."""
+        """Close and forget the open engines; one that another call uses stays."""
         if self._lock.acquire(blocking=False):
             try:
                 self._close()
@@ -148,7 +148,7 @@ class KeptGraph:
                 self._fits = _make_room(self)
 
     def run(self, graph: Graph, request: Request[R], options: EngineOptions) -> R:
-        """Run an algorithm; raise `GraphError` if the graph lacks what it needs."""
+        """Run an algorithm; raise `GraphError` if the graph lacks weights that it needs."""
         kind, query = request.kind, request.query
         check_weights(kind, graph)
 
@@ -172,7 +172,7 @@ class KeptGraph:
         return answer
 
     def _pays(self, graph: Graph, kind: Kind, options: EngineOptions, searches: int) -> bool:
-        """Tell whether to answer by what is open, or to open it."""
+        """Tell whether to answer by an engine, open or to be opened."""
         if isinstance(graph, SearchGraph):
             return True
         if (kind, options) in self._opened:
@@ -190,7 +190,7 @@ class KeptGraph:
         return opening_seconds(_num_entries(graph), weight_dtype_of(graph) is not None)
 
     def _open(self, graph: Graph, kind: Kind, options: EngineOptions) -> Opened | None:
-        """Return what is open, or open it; None if one thread must answer."""
+        """Return the engine, opened if necessary; None if one thread must answer."""
         key = kind, options
         if key in self._opened:
             return self._opened[key]
@@ -246,7 +246,7 @@ _KEPT: dict[int, KeptGraph] = {}
 
 
 def kept_of(graph: Any) -> KeptGraph:
-    """Return what is kept of a graph; it is forgotten with the graph.
+    """Return the state that is kept of a graph; it is forgotten with the graph.
 
     Use it in a `with` statement: of an object without weak references nothing is kept.
     """

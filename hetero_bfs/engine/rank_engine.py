@@ -93,7 +93,7 @@ class RankEngine(Algorithms, OfOneProcess):
     ) -> RankEngine:
         """Return the engine of a graph file, which rank 0 reads; see `hetero_bfs.load`.
 
-        Vertices' names are on rank 0: those of `edges`, and of results.
+        Vertices' names are on rank 0: in `edges`, and in results.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class RankEngine(Algorithms, OfOneProcess):
         self._kept: dict[object, Any] = {}
 
     def keep(self, key: object, make: Callable[[], T]) -> T:
-        """Return what `make` returned at the first call with this key, which is hashable."""
+        """Return the result of `make` at the first call with this key, which is hashable."""
         if key not in self._kept:  # no lock: all ranks may run in one process, and make together
             self._kept[key] = make()
         kept: T = self._kept[key]

@@ -64,7 +64,7 @@ class Steps:
 
 
 COUNTING, PLACING, SORTING = "counting edges", "placing edges", "sorting lists"
-"""Steps of a construction; those of `build_search_graph` are around them."""
+"""Steps of a construction; the other steps of `build_search_graph` are around them."""
 
 
 def build_lists(edges: EdgeSource) -> dict[str, Any]:

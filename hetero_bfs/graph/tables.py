@@ -90,9 +90,9 @@ def edges_of_arrow(table: Any, columns: TableColumns) -> EdgeList:
     """Return the rows of a table as edges; see `CSRGraph.from_arrow`."""
     if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
         raise ArgumentError(
-            f"the table is of type {type(table).__name__}; give a pyarrow.Table, or what has the "
-            "method __arrow_c_stream__, such as a relation of DuckDB or a frame of Polars; of a "
-            "lazy frame give `collect()`"
+            f"the table is of type {type(table).__name__}; give a pyarrow.Table, or an object with "
+            "the method __arrow_c_stream__, such as a relation of DuckDB or a frame of Polars; of "
+            "a lazy frame give `collect()`"
         )
     pyarrow = _package("pyarrow")
     held = pyarrow.table(table)

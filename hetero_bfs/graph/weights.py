@@ -164,7 +164,7 @@ def weighted_chunks(
 
 
 def identity_of(duplicates: Duplicates, dtype: np.dtype[Any]) -> Any:
-    """Return what gives any weight unchanged when the two are combined."""
+    """Return the weight that changes no other weight when the two are combined."""
     if duplicates == "sum":
         return 0
     if dtype.kind == "f":

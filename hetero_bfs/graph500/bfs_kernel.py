@@ -113,7 +113,7 @@ class EngineBFSReport(BFSReport):
     parts: int
     streaming: Streaming | None
     corrections: dict[str, float]
-    """Correction factors after the last search, by strategy or migration, without those of 1."""
+    """Correction factors after the last search, by strategy or migration, without factors of 1."""
 
     def mean_streamed_bytes(self) -> float:
         sent = sum(int(r.result.streamed_bytes) for r in self.sources)

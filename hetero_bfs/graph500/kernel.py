@@ -1,6 +1,6 @@
 """The options of a run, and the interface between the protocol and its kernel.
 
-`RankKernel` has what the kernels on several ranks share.
+`RankKernel` is common to the kernels on several ranks.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ KernelName = Literal["bfs", "sssp"]
 class Graph500Options:
     """Options of a run; the defaults are Graph500's own. `graph` names a file instead of a scale.
 
-    `engine` has the order of the vertices and the settings of searches; "sssp" uses only those of
-    devices.
+    `engine` has the order of the vertices and the settings of searches; "sssp" uses only the
+    settings of devices.
     """
 
     kernel: KernelName = "bfs"
@@ -124,7 +124,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def figures(self, result: Any) -> tuple[Any, float, int]:
-        """Return what the report reads of a search, the largest distance, and reached vertices."""
+        """Return the report's fields of a search, the largest distance, and reached vertices."""
 
 
 class OneByOne:

@@ -154,7 +154,7 @@ class TimedEdges(KroneckerEdges):
 
 
 def construct(edges: EdgeSource, order: str) -> tuple[SearchGraph, dict[str, float]]:
-    """Build the graph; also return the seconds of each step, without those of generating edges."""
+    """Build the graph; also return the seconds of each step, without the generation of edges."""
     earlier = len(edges.pass_seconds) if isinstance(edges, TimedEdges) else 0
     graph = build_search_graph(edges, order)
     seconds = dict(graph.step_seconds)

@@ -128,7 +128,7 @@ class KeyRecord:
 
 @dataclass(frozen=True)
 class RanksFigures:
-    """How a run is spread over ranks; the fields are those of the JSON.
+    """How a run is spread over ranks; the fields are the JSON's.
 
     `rank_bytes` are bytes of neighbour lists and arrays, of the rank with the most.
     `replicated_bytes` are bytes of each rank that do not shrink with more ranks.
@@ -157,7 +157,7 @@ class Group(NamedTuple):
 
 
 def mean_of(*fields: str, unit: float = 1.0) -> Callable[[Group], float]:
-    """Return what takes the mean of the sum of fields of steps, in this unit."""
+    """Return a function for the mean of the sum of fields of steps, in this unit."""
 
     def mean(group: Group) -> float:
         sums = (getattr(step, field) for step in group.steps for field in fields)
@@ -214,7 +214,7 @@ class Graph500Report(ABC):
 
     @abstractmethod
     def schedule(self) -> str:
-        """Return a table of what ran in all searches."""
+        """Return a table of all searches' strategies."""
 
     @abstractmethod
     def details(self, record: KeyRecord) -> str:

@@ -1,6 +1,6 @@
 """The module that NetworkX loads to run a function: checks of calls, and all functions.
 
-Those of searches are in traversal.py; here are eccentricities, PageRank, greedy colouring and
+Functions that search are in traversal.py; here are eccentricities, PageRank, greedy colouring and
 connected components.
 """
 

@@ -266,7 +266,7 @@ class StreamedSweeps(InBlocks, DeviceSweeps):
         return np.flatnonzero(marks) + begin
 
     def _launching(self, name: str, visit: Visit | None, others: int) -> Any:
-        """Return what queues a kernel on blocks; those before `others` have long lists."""
+        """Return a function that queues kernels on blocks; until `others` they have long lists."""
         given = [] if visit is None else [visit]
 
         def launch(room: Part | Slot, blocks: Numbers, after: Sequence[Any]) -> Any:

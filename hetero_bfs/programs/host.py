@@ -161,7 +161,7 @@ class HostProgram(HostRun):
         return host_module(self.plan, self._file)
 
     def _sees_all(self, phase: Any) -> bool:
-        """Phases of loop.py see what the loop sees, so they are compiled once for all programs."""
+        """Phases of loop.py see the loop's arrays, so they are compiled once for all programs."""
         return bool(phase.py_func.__module__ != loop.__name__)
 
     def _visible(self, struct: Any) -> Any:

@@ -94,7 +94,7 @@ class MessagePlan:
         return {"": Monoid("a method")}
 
     def _check_collected(self) -> None:
-        """Raise `ProgramError` if the program has what a pull cannot do that collects messages."""
+        """Raise `ProgramError` if a pull that collects messages cannot run the program."""
         program = self.program
         for name, given in (("monotone", program.monotone), ("most_frequent", self.counts)):
             if given:
@@ -268,7 +268,7 @@ def type_name(kind: Any) -> str:
 
 
 def declared_by(program: Program) -> Iterator[Any]:
-    """Yield all that a program declares: its methods' code, and copies of what may change."""
+    """Yield a program's declarations: its methods' code, and copies of values that may change."""
     for name in OF_CLASS:
         value = getattr(program, name, None)
         if isinstance(value, Mapping):

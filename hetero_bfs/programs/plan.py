@@ -323,7 +323,7 @@ class Plan(ProgramClass):
         return all(MethodSource(program, *one).is_unchanged() for one in read)
 
     def _with(self, program: Program | None, parameters: Parameters | None) -> Plan:
-        """Return a plan that shares all else with this one, also what will be made `once`."""
+        """Return a plan that shares all else with this one, also later values of `once`."""
         plan = Plan.__new__(Plan)
         vars(plan).update(vars(self), program=program, parameters=parameters)
         return plan

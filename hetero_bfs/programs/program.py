@@ -170,7 +170,7 @@ class Program:
         Names of totals over the vertices that applied: sums, or by `hb.plus`, `hb.minimum` or
         `hb.maximum`. The maximum of truth values says whether any is true, the minimum whether all
         are. `measure` returns the vertex's share of each. `apply` and `finished` read the totals of
-        the previous iteration (at first those of the initial states of all vertices).
+        the previous iteration (at first the totals of the initial states of all vertices).
 
     Methods
     -------
@@ -180,11 +180,11 @@ class Program:
     message(...)
         The message that an active vertex sends along an edge.
     message_back(...)
-        Optional: the message that an active vertex sends against an edge, beside `message`.
+        Optional: the message that an active vertex sends against an edge, besides `message`.
     apply_edge(...)
         Optional: the new fields of an edge, a number for each in the order of `edges`. It is called
         after `apply` of a vertex, for all edges along which the vertex gets messages, whether or
-        not one came. It reads what `message` reads; `state` has the sender's fields before the
+        not one came. It reads the same as `message`; `state` has the sender's fields before the
         iteration. The next iteration reads the new fields, and the result has them as `edges`.
     apply(...)
         The new state, returned as by `initial`. By default the vertex is active if it changed.

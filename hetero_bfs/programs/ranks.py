@@ -38,7 +38,7 @@ neighbour lists, but writes in order and sends each vertex's message once."""
 _LAST_NUMBER = 2**31 - 1
 
 _REDUCTIONS: dict[str, Operation] = {"plus": "sum", "minimum": "min", "maximum": "max"}
-"""Operations between ranks, by those of totals."""
+"""Operations between ranks, by the operations of totals."""
 
 
 def graph_along(graph: RankGraph, way: Along) -> RankGraph:

@@ -53,7 +53,7 @@ class Run(NamedTuple):
 
 
 def weight_sums(weights: npt.NDArray[Any] | None, num_searched: int) -> npt.NDArray[np.float64]:
-    """Return the sums from which `usual_step` follows; those of ranks may be added."""
+    """Return the sums from which `usual_step` follows; ranks' sums may be added."""
     if weights is None:
         return np.zeros(4)
     finite = np.abs(weights[np.isfinite(weights)], dtype=np.float64)

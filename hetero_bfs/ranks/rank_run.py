@@ -24,7 +24,7 @@ def usual_threads(communicator: Communicator) -> int:
 
 
 def prepare_on_all(communicator: Communicator, prepare: Callable[[], object]) -> None:
-    """Prepare on one rank of each host; its other ranks then load what that one compiled.
+    """Prepare on one rank of each host; its other ranks then load the compiled code.
 
     Raises `AgreedError` on all ranks if one of them fails.
     """

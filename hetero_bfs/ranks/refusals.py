@@ -14,7 +14,7 @@ from hetero_bfs.errors import AgreedError
 from hetero_bfs.support.messages import setting
 
 Refusals = Mapping[str, tuple[Callable[[Any], bool], str]]
-"""By argument: whether several ranks refuse a value, and what they do instead."""
+"""By argument: whether several ranks refuse a value, and their alternative."""
 
 
 def _unless(*values: object) -> Callable[[Any], bool]:

@@ -178,8 +178,8 @@ def choose_pushed(going, lane_edges, edges, left, num_vertices, stored):
     """Return the searches to push: those with the fewest edges, as many as minimise the cost.
 
     `going` has a bit for each search that continues, and so has the result. `lane_edges` has the
-    edges of each search's frontier, and `edges` those of all frontiers, each vertex once; `left`
-    counts the edges of vertices that lack a search, and `stored` all edges.
+    edges of each search's frontier, and `edges` the edges of all frontiers, each vertex once;
+    `left` counts the edges of vertices that lack a search, and `stored` all edges.
     """
     reach = num_vertices * (stored / _HUBS_FIRST)
     pushed, best, total, least = _NONE, _NONE, 0.0, np.inf

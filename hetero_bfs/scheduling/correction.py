@@ -72,7 +72,7 @@ _LEAST_SECONDS = 1e-9
 
 
 def _slowness(selector: ModelSelector, recording: Recording, seconds: float) -> float:
-    """Return a search's seconds over what it is expected to take by the selector."""
+    """Return a search's seconds over the seconds that the selector expects."""
     return seconds / max(selector.expected_seconds(recording), _LEAST_SECONDS)
 
 
@@ -81,7 +81,7 @@ class _Probation:
     """A selector is in use, and its searches are compared with `before`, the one it replaced.
 
     slowness : seconds of the last searches by `before`, over those that it expected
-    ratios : of searches by the new selector to what they would have taken by `before`
+    ratios : of searches by the new selector to their expected seconds by `before`
     """
 
     before: ModelSelector

@@ -3,7 +3,7 @@
 An item, here called a *thing*, is a candidate at small levels, a candidate at large levels, or a
 migration. Things are numbered in this order: the candidates at SMALL levels and at LARGE ones, both
 in the selector's order, then the migrations as in `Policy.migrations`: START, SWITCH and CONVERT at
-each place. So what is learned in a core of high degrees says nothing about its long tails.
+each place. So lessons from a core of high degrees say nothing about its long tails.
 
 A factor is the median of the last searches' ratios of measured to predicted seconds. Both are sums
 over the search's levels, so big levels count most. A search is evidence of a thing only if the
@@ -20,7 +20,7 @@ They are measured at those without a factor of their own. They keep the order of
 strategies, so they may be used when they are small: they decide between places that are nearly
 equal. A place that no search has run may be faster than predicted. So now and then a search tries
 it (`begins_trial`), in the hope that it is `OPTIMISM` times as fast. If that search, or a second
-one, was faster than it would have been without the trial, what was measured counts for all
+one, was faster than it would have been without the trial, the measurement counts for all
 remembered ratios. Otherwise nothing is learned from it.
 
 The remembered ratios are 1 at first, so that most of them must say that the model is wrong.
@@ -154,9 +154,9 @@ def _thing_of(policy, record):
 
 @kernel(counted=False, inner=True)
 def _expected(policy, num_vertices, record, columns):
-    """Return the expected seconds of a record's levels; `columns` are those of the first one.
+    """Return the expected seconds of a record's levels; `columns` are the first one's.
 
-    Each further level is like the one before it. Afterwards `columns` are those of a further level.
+    Each further level is like the one before it. Afterwards `columns` are a further level's.
     Migrations use only numbers that are the same in both.
     """
     size = size_of_level(record[schema.FRONTIER_EDGES])
@@ -383,7 +383,7 @@ def _remember_place(row, ratio):
 
 @kernel(counted=False, inner=True)
 def _wait(row):
-    """Count a search without evidence; after WAIT of them, retry what looks slow."""
+    """Count a search without evidence; after WAIT of them, retry strategies that look slow."""
     row[IDLE] += 1.0
     if row[TRIAL] == HOPED:
         _fail_trial(row)
@@ -529,7 +529,7 @@ def factors_of(policy: Policy, memory: npt.NDArray[np.float64]) -> npt.NDArray[n
 def hoped_factors(
     policy: Policy, memory: npt.NDArray[np.float64], used: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the factors `used`, with those of a place that is tried `OPTIMISM` times smaller."""
+    """Return the factors `used`; of a place that is tried they are `OPTIMISM` times smaller."""
     things, strategies = _num_things.py_func(policy), _num_strategies.py_func(policy)
     factors = used.copy()
     factors[:strategies][_of_places(policy, memory[things:, TRIAL]) == HOPED] /= OPTIMISM
@@ -537,7 +537,7 @@ def hoped_factors(
 
 
 def _of_places(policy: Policy, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the values of strategies, given those of places at SMALL and at LARGE levels."""
+    """Return the values of strategies, given places' values at SMALL and at LARGE levels."""
     return values.reshape(2, -1)[:, policy.places].ravel()
 
 

@@ -1,8 +1,8 @@
 """The first model of a machine that has none: measured once, and kept for later processes.
 
-It takes a few seconds, most of them to import what fits the model. The measurements are a third of
-a second (training/first_model.py). The model is kept in the private cache, for this host, its
-number of threads, this device, and the versions of its driver and of this program.
+It takes a few seconds, most of them to import the packages that fit the model. The measurements are
+a third of a second (training/first_model.py). The model is kept in the private cache, for this
+host, its number of threads, this device, and the versions of its driver and of this program.
 
 `HETERO_BFS_SELF_TEST=off`, which uses devices untested, leaves them unmeasured, too.
 """
@@ -53,7 +53,7 @@ def first_model(device: DeviceInfo | None, measures: bool) -> SpeedModel | None:
 
 
 def leave_unmeasured() -> None:
-    """Measure nothing in this process: others work beside it, or it has a low priority."""
+    """Measure nothing in this process: others work at the same time, or it has a low priority."""
     global _may_measure
     _may_measure = False
 

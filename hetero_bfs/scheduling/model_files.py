@@ -88,7 +88,7 @@ def _format_problem(data: Mapping[str, Any]) -> str:
 
 def _about(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
-        raise ModelError("what it says about its machine is not a table")
+        raise ModelError("its description of the machine is not a table")
     return data
 
 

@@ -248,7 +248,7 @@ class ModelSelector(Selector):
         return reason
 
     def _rivals(self, chosen: str) -> str:
-        """Return what the model predicts for a search by the chosen pair and by the next ones."""
+        """Return the model's predictions for a search by the chosen pair and by the next ones."""
         if not self._compared:
             return ""
         micros = {name: f"{1e6 * seconds:.0f} us" for name, seconds in self._compared.items()}

@@ -15,7 +15,7 @@ There are four rules:
 A model's predicted seconds are a matrix of weights times the columns of the level (columns.py).
 The columns have the order of schema.COLUMNS and are explained in trace.py.
 
-device_policy.py has what a device gets of a policy.
+device_policy.py has the form of a policy on a device.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ class Alike(NamedTuple):
 def alike_levels(policy, state, records):
     """Return the bounds of levels after the one that `state` describes; its choice is recorded.
 
-    The bounds are those of `_is_alike`, and of the rule. They admit no level where they would be
+    The bounds are `_is_alike`'s and the rule's. They admit no level where they would be
     complicated.
     """
     anchor = records[int(records[_row_of(state), schema.CHOSEN_AT])]

@@ -1,7 +1,7 @@
-"""Plans by a graph's reference search: the cost-to-go table, thresholds, and what a policy costs.
+"""Plans by a graph's reference search: the cost-to-go table, thresholds, and a policy's cost.
 
 The levels of a search do not depend on the strategies. So the states of one reference search show
-what a policy (policy.py) chooses at each level, and a model predicts what that takes. A reference
+the choices of a policy (policy.py) at each level, and a model predicts their seconds. A reference
 search is the state before each level (schema.py), float64 (levels, RECORD_STATE). Searches from
 other sources have frontiers of other sizes. A threshold that suits one of them may be far off for
 the next. So policies are compared on searches like the reference, too.
@@ -55,7 +55,7 @@ _LATER = 1.0 + 1.0 / 32.0
 than the reference's would expect a cheaper migration at the next level, again and again."""
 
 _MOST_ALIKE_SEARCHES = 7
-"""Searches whose levels lie between those of the reference. Where its frontier grows a
+"""Searches whose levels lie between the reference's. Where its frontier grows a
 thousandfold, theirs have all sizes: each is at most 2.4 times as large as the one before."""
 
 _MOST_REHEARSED = 64
@@ -80,7 +80,7 @@ def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float6
 
     A frontier of a core grows a hundredfold from one level to the next. From another source it may
     have any size between the two. The ratio of visited to unvisited vertices grows evenly between
-    two levels, and that of edges; a frontier is what a level adds.
+    two levels, and that of edges; a frontier is a level's addition.
 
     reference : float64 (levels, RECORD_STATE), the state before each level
 
@@ -94,7 +94,7 @@ def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float6
 
 
 def _between(reference: npt.NDArray[np.float64], phase: float) -> npt.NDArray[np.float64]:
-    """Return a search whose levels lie between those of the reference: at 0 they are the same."""
+    """Return a search whose levels lie between the reference's: at 0 they are the same."""
     other = reference.copy()
     for frontier, unvisited in _SIZES:
         left = np.maximum(reference[:, unvisited], 0.5)
@@ -149,7 +149,7 @@ def rehearse(
     num_edges: int,
     reference: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], float]:
-    """Return what a policy chooses in a search, int64 (levels,), and the predicted cost.
+    """Return a policy's choices in a search, int64 (levels,), and the predicted cost.
 
     `reference` is one of the searches of `with_alike`. `policy` chooses. `costs` predicts, with the
     same candidates and rule MODEL. The cost is the seconds of all levels and migrations, and of
@@ -252,7 +252,7 @@ def find_rule(
 ) -> tuple[Rule, npt.NDArray[np.float64]]:
     """Return the rule of least predicted cost in all of these searches, and each pair's least cost.
 
-    `searches` are those of `with_alike`. `policy` predicts seconds. `pairs` are candidates for
+    `searches` are from `with_alike`. `policy` predicts seconds. `pairs` are candidates for
     top-down and bottom-up on one device.
     """
     costs = np.zeros((len(pairs), _ALPHAS.size, _BETAS.size))

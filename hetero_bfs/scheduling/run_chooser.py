@@ -8,9 +8,9 @@ exceeds the seconds of opening (the ski-rental rule of program_decision.py). So 
 device at once, and many short ones do so after a while.
 
 `EngineChooser` decides whether one thread answers a call on a graph, or an engine that opens and
-stays open. One thread answers until its seconds exceed those of opening (ski rental again: at most
-twice the seconds of the best choice). An engine that turns out slower than one thread answers only
-now and then.
+stays open. One thread answers until its seconds exceed the seconds of opening (ski rental again: at
+most twice the seconds of the best choice). An engine that turns out slower than one thread answers
+only now and then.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RECENT = 7
 disturbed nor a lucky run decides."""
 _AGAIN = 0.01
 """Share of the total time that trying slower options again may lose, since their runs may have been
-disturbed. A trial loses what it takes more than the fastest option."""
+disturbed. A trial loses the seconds that it takes longer than the fastest option."""
 _DOUBTED = 0.1
 """The same for options that were never measured."""
 _DOUBT = 3.0
@@ -73,7 +73,7 @@ def _name(option: Any) -> str:
 
 
 class RunChooser(Generic[Option]):
-    """The options of running an algorithm, and what is known of their seconds.
+    """The options of running an algorithm, and their known seconds.
 
     options : they may be named later, in `choose`
     expected : predicted seconds of a run, by option; options that are not in it are tried
@@ -223,8 +223,8 @@ def why_no_device(what: str, num_vertices: int, num_input_edges: int, runs: int)
 def run_costs(what: str, device: DeviceInfo | None) -> dict[DeviceKind, RunCosts]:
     """Return an algorithm's costs on both places, empty if unknown.
 
-    They are those of this machine's model, or else of the shipped models of the most similar ones.
-    If `device` is None and this machine has no model, the device's costs are those of a GPU, since
+    They are from this machine's model, or else from the shipped models of the most similar ones.
+    If `device` is None and this machine has no model, the device's costs are a GPU's, since
     there may be one.
     """
     try:
@@ -346,7 +346,7 @@ class EngineChooser:
     def learn_serial(
         self, kind: Kind, seconds: float, searches: int, num_entries: int, has_read: bool
     ) -> None:
-        """Learn from an answer of one thread; if it `has_read` the graph, only what was spent."""
+        """Learn from an answer of one thread; if it `has_read` the graph, only its seconds."""
         if kind not in _Measured.answered:  # the first answer may have compiled
             _Measured.answered.add(kind)
             seconds = min(seconds, searches * _serial_seconds(kind, num_entries))

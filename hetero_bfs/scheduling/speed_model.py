@@ -101,7 +101,7 @@ class Linear:
 class GraphSize(NamedTuple):
     """What the seconds of a whole run are predicted from.
 
-    `levels` are those of a typical search, `vertices` the searched ones, `edges` the entries of the
+    `levels` are a typical search's, `vertices` the searched ones, `edges` the entries of the
     neighbour lists. `largest_degree` is 0 where it is not known.
     """
 
@@ -134,7 +134,7 @@ class ZhangSpeeds:
     seconds for starts, migrations and conversions.
 
     alpha : share of the unvisited edges that bottom-up scans, the mean over levels
-    edges_per_second : by strategy, the mean over levels of edges / seconds. The edges are those of
+    edges_per_second : by strategy, the mean over levels of edges / seconds. The edges are as in
         the equations: of the frontier, or alpha x the unvisited ones.
     graphs, levels : size of the training set, which has Kronecker graphs only
     """

@@ -138,7 +138,7 @@ def regret(table: pd.DataFrame) -> Figure:
 
 
 def programs(table: pd.DataFrame) -> Figure:
-    what = "seconds of the run over those of the best schedule"
+    what = "seconds of the run over the best schedule's"
     return _shaded(100 * cells(table, "regret", "program"), what, "program", "graph")
 
 

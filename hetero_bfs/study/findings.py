@@ -1,6 +1,6 @@
 """The results of a study's tables: a small table (`..._brief`), and a sentence (`..._finding`).
 
-A sentence says what the small table beside it does not show.
+A sentence says what the small table next to it does not show.
 
 Cells of the small tables are text with units, for the page.
 """
@@ -192,4 +192,4 @@ def regret_brief(table: pd.DataFrame) -> Brief:
         }
         for name, row in summary.iterrows()
     )
-    return "Geometric mean over families, and what choosing itself takes", brief
+    return "Geometric mean over families, and the share of choosing", brief

@@ -325,8 +325,8 @@ _SECTIONS = (
     Section(
         "atomics",
         "Updates that need atomics in the paper (Table 6)",
-        "Updates of vertices, all and those of the mixed class. For these the paper uses atomics; "
-        "here none does.",
+        "Updates of vertices: of all, and of the mixed class. For this class the paper uses "
+        "atomics; here none does.",
         (*GRAPH_COLUMNS, "algorithm", "synchronous", "asynchronous", "mixed_class"),
     ),
     Section(
@@ -351,7 +351,7 @@ _SECTIONS = (
     ),
     claims_section(
         "The paper's means are over its five smaller graphs, ours over the graphs of this study; "
-        "those of ratios are geometric. Ratios of updates need a mixed class that has some."
+        "means of ratios are geometric. Ratios of updates need a mixed class that has some."
     ),
 )
 

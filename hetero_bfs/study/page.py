@@ -126,9 +126,9 @@ SECTIONS = (
         "regret",
         "Regret: time over that of the best schedule known, by family of graphs",
         "The time of the schedule that a selector chose over the time of the best schedule known, "
-        "minus 1; all schedules are replayed in turn in one run. Lower is better. 0 is the fastest "
-        "replay, which need not be the oracle's own schedule. Models are not corrected. Cells are "
-        "geometric means over the searches of a family; &quot;mean&quot; is the geometric mean "
+        "minus 1; all schedules are replayed alternately in one run. Lower is better. 0 is the "
+        "fastest replay, which need not be the oracle's own schedule. Models are not corrected. "
+        "Cells are geometric means over the searches of a family; &quot;mean&quot; is the geometric mean "
         "over families, &quot;worst&quot; is the worst family. The CSV has every search. Schedules "
         "that would take more than eight times as long as the oracle's are estimated from their "
         "levels, and marked as such.",
@@ -141,7 +141,7 @@ SECTIONS = (
         "Regret of vertex programs: time over that of the best schedule known",
         "A program for each kind of message runs as the scheduler chooses, after runs from another "
         "source. The time of the schedules that it chose over the time of the best schedule known, "
-        "minus 1; all schedules, directions and places, are replayed in turn. Lower is better. "
+        "minus 1; all schedules, directions and places, are replayed alternately. Lower is better. "
         "Cells are single runs; the CSV has seconds, schedules, and the share of choosing.",
         (*GRAPH_COLUMNS, *PROGRAM_COLUMNS),
         findings.programs_finding,
@@ -155,7 +155,7 @@ SECTIONS = (
 class Paper:
     """A paper's tables: `measure` fills them, from the study, the options and the device.
 
-    `scales` are those of the paper's Kronecker graphs, the default. `claims` returns the rows of
+    `scales` are the paper's Kronecker graphs, the default. `claims` returns the rows of
     `claims_section` from all other tables.
     """
 
@@ -243,7 +243,7 @@ def _section(part: SectionResult) -> str:
     return (
         f'<section id="{part.section.name}"><h2>{escape(part.section.title)}</h2>\n'
         f"{finding}{shown}{_table(part.caption, part.brief)}"
-        f'<p class="files">Beside this page: {links}</p></section>'
+        f'<p class="files">In the folder of this page: {links}</p></section>'
     )
 
 

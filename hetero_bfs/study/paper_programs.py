@@ -68,7 +68,7 @@ PROGRAMS: dict[str, Program] = {"BFS": Levels(), "SSSP": Distances(), "PageRank"
 _ITERATIONS = {"PageRank": 20}
 
 FAMILIES = "rmat", "uniform", "bipartite", "grid"
-"""Those of GPregel's Table I, by the names of `hetero-bfs generate`; a grid is for RoadNet-CA."""
+"""The families of GPregel's Table I, by their names in `hetero-bfs generate`; grid: RoadNet-CA."""
 
 
 def lines_of(name: str) -> int:
@@ -112,7 +112,7 @@ def subjects(options: StudyOptions, info: DeviceInfo | None) -> Iterator[Weighte
 
 
 def seconds_of(rounds: int, contestants: list[Callable[[], ProgramResult]]) -> FloatArray:
-    """Return seconds, a row for each contestant; they run in turn, after a run that compiles."""
+    """Return seconds, a row for each contestant, run alternately after a run that compiles."""
     times = [[one().seconds for one in contestants] for _ in range(rounds + 1)]
     return np.array(times[1:]).T
 
@@ -150,7 +150,7 @@ def speed_section(figure: str) -> Section:
     return Section(
         "speed",
         f"Speed of the device over the CPU ({figure})",
-        "Seconds of the CPU over those of the device, for the same program. PageRank has 20 "
+        "Seconds of the CPU over the device's, for the same program. PageRank has 20 "
         "iterations. Above 1 the device is faster.",
         (
             "graph",

@@ -244,5 +244,5 @@ def footer(machine: dict[str, Any], model: SpeedModel | None, options: StudyOpti
         f"{command_line()} | {describe(machine)}{driver} | Python {machine['python']}, "
         f"NumPy {machine['numpy']}, Numba {machine['numba']}, commit {machine['commit']}, "
         f"{datetime.date.today().isoformat()} | speed model: {origin} | medians of "
-        f"{options.rounds} rounds, {options.keys} keys, all configurations in turn"
+        f"{options.rounds} rounds, {options.keys} keys, all configurations interleaved"
     )

@@ -1,7 +1,7 @@
 """What Zhang et al. (2018) measured, on this machine: `hetero-bfs study --paper zhang`.
 
 Each graph is built twice, one order at a time: relabelled by degree for the paper's own searches
-and for Yasui's, then as given for Daga's. Edges that do not fit beside the graph are generated
+and for Yasui's, then as given for Daga's. Edges that do not fit besides the graph are generated
 again for each pass.
 """
 
@@ -290,7 +290,7 @@ def _over(means: Mapping[str, float], mine: str, other: str) -> float | None:
 
 
 def _mix(seconds: pd.DataFrame) -> float:
-    """Seconds of the best single strategy over those of the best strategy at each level."""
+    """Seconds of the best single strategy over the seconds of the best strategy at each level."""
     return float(seconds.sum().min() / seconds.min(axis=1).sum())
 
 
@@ -346,7 +346,7 @@ ZHANG_PAPER = Paper(
             brief=findings.wide_brief("", ["graph", "step"], "order", "seconds"),
         ),
         claims_section(
-            "Ours are those of selector zhang, and of auto. The paper's machines have a CPU and a "
+            "Ours are from selector zhang, and from auto. The paper's machines have a CPU and a "
             "GPU on one chip; figures of another kind of machine do not confirm or refute them.",
             (A10, RYZEN, "ours", "ours_auto"),
         ),

@@ -21,7 +21,7 @@ from hetero_bfs.support.processes import module_environment, start_in_background
 MODULE = "hetero_bfs.warm_up"
 
 _LONGEST_SECONDS = 10.0
-"""Longest answer by other code, about what compiling a job takes; a guess."""
+"""Longest answer by other code, about as long as compiling a job; a guess."""
 
 _lock = threading.Lock()
 _ready: set[str] = set()
@@ -41,7 +41,7 @@ def scipy_seconds(entries: int, reads_weights: bool = False) -> float:
 def is_cold(job: str, other_seconds: float = 0.0) -> bool:
     """Whether other code should answer, since the code of a job is being compiled elsewhere.
 
-    `other_seconds` is what the other code takes; if that is too long, this process compiles.
+    `other_seconds` is the time of the other code; if that is too long, this process compiles.
     """
     if job in _ready:
         return False

@@ -1,6 +1,6 @@
 """The process's environment: cores and memory it may use, Numba's variables, and MPI launchers.
 
-Control groups limit cores and memory. The cores are those of the process's affinity. A control
+Control groups limit cores and memory. The cores are the ones of the process's affinity. A control
 group's quota limits CPU time, not the cores. With a thread for each core the group uses up its time
 early in each period, and all its threads wait for the next period.
 

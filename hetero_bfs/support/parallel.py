@@ -302,7 +302,7 @@ def parallel_kernel(fields: str, **options: Any) -> Any:
     """Decorate a kernel `f(given, part, parts)` to be called as f(*values, parts=None).
 
     `fields` names the values, which become `given`; `in_parallel` runs the parts. `options` are
-    those of `kernel`.
+    `kernel`'s.
     """
     names = fields.split()
 

@@ -4,7 +4,7 @@ Threads and some objects of a forked process hang or fail in the child.
 
 GNU OpenMP, which runs the parallel loops of compiled code, ends a forked process without a message.
 OpenCL waits for ever. This module records which of them a parent has started, and refuses to use
-them in a child. `run_module` runs what may crash or hang, such as a driver.
+them in a child. `run_module` runs code that may crash or hang, such as a driver's.
 """
 
 from __future__ import annotations

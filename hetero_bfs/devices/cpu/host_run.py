@@ -118,7 +118,7 @@ class HostRun:
         return struct
 
     def _sees_all(self, phase: Any) -> bool:
-        """Tell whether a phase sees all arrays, or what loops see."""
+        """Tell whether a phase sees all arrays, or only the loops' arrays."""
         return True
 
     def _loops(self) -> list[tuple[Any, tuple[Any, ...]]]:

@@ -268,7 +268,7 @@ class OpenCLDevice:
         return BoundKernel(self, kernel, arguments, varying)
 
     def flush(self) -> None:
-        """Let all queues begin what was enqueued."""
+        """Let all queues begin their commands."""
         with self._errors(f"starting commands on {self.info.name}"):
             for queue in self.queues:
                 queue.flush()

@@ -1,8 +1,8 @@
 """Neighbour lists in blocks: the first blocks are resident on a device, the others are sent to it.
 
 A block is consecutive entries of neighbour lists. Vertex programs, components and colouring have
-blocks of whole lists: those of the vertices that a work-group processes. Breadth-first search needs
-few entries of most lists, so its blocks are pages of a fixed size, which divide lists
+blocks of whole lists: the lists of the vertices that a work-group processes. Breadth-first search
+needs few entries of most lists, so its blocks are pages of a fixed size, which divide lists
 (algorithms/bfs/streamed.py). The device decides which blocks it needs. If vertices are numbered by
 falling degree, the first blocks hold the hubs.
 
@@ -196,7 +196,7 @@ class _Slots:
     def _fill(
         self, blocks: Blocks, chosen: Numbers, staging: list[npt.NDArray[Any]]
     ) -> tuple[int, list[npt.NDArray[Any]]]:
-        """Gather the first chosen blocks; return their number, and what to send of each array."""
+        """Gather the first chosen blocks; return their number, and each array's part to send."""
         rows, arrays = staging[0].reshape(-1, 2), staging[1:]
         count, entries = place_blocks(chosen, blocks.bounds, self._layout.slot_entries, rows)
         for array, gathered in zip(blocks.arrays, arrays, strict=True):

@@ -173,7 +173,7 @@ def with_tails(
     second: StudyGraph | None = None,
     seed: int = _SEED,
 ) -> StudyGraph:
-    """Return a graph's `tails`: the graph `name`, made from those of `core` and `second`."""
+    """Return a graph's `tails`: the graph `name`, made from the graphs of `core` and `second`."""
     scale, ends = None, [core] if second is None else [core, second]
     sizes = [1 << graph.scale for graph in ends if graph.scale is not None]
     num_vertices = _check_chains(chains, length, sum(sizes))
@@ -255,7 +255,7 @@ def tails(
     """Add chains of `length` vertices to a graph; with `second` each of them ends in that graph.
 
     Chains start and end at drawn vertices of at least 3 edges, at different ones if there are
-    enough. The ids are the core's, then those of one chain after the other from its start, then the
+    enough. The ids are the core's, then one chain's after the other from its start, then the
     second graph's. All edges are undirected and have no weights.
     """
     core, random = listed(core), np.random.default_rng(seed)
@@ -278,7 +278,7 @@ def tails(
 def comb(spine: int, tooth: int) -> EdgeList:
     """Make a path of `spine` vertices, each the start of another path of `tooth` vertices.
 
-    The ids are those of one tooth after the other, each from the spine on.
+    The ids are one tooth's after the other, each from the spine on.
     """
     _check_chains(spine, tooth, spine)
     ids = np.arange(spine * (tooth + 1), dtype=np.uint32).reshape(spine, tooth + 1)
@@ -290,7 +290,7 @@ def comb(spine: int, tooth: int) -> EdgeList:
 def bipartite(left: int, right: int, degree: int = 16, seed: int = _SEED) -> EdgeList:
     """Make `degree` edges from each of `left` vertices to drawn ones of `right` others.
 
-    The ids are those of the left vertices, then those of the right ones. Raises `GraphError` for
+    The left vertices' ids come first, then the right vertices'. Raises `GraphError` for
     too many vertices, or none on a side.
     """
     if min(left, right, degree) < 1 or left + right > MAX_VERTICES:

@@ -183,7 +183,7 @@ _Opener = Callable[..., AbstractContextManager[Any]]
 
 
 def compression_of(suffix: str, path: Any) -> tuple[_Opener, tuple[type[Exception], ...]]:
-    """Return what opens a compressed stream in a mode, and the errors of damaged data.
+    """Return the function that opens a compressed stream in a mode, and the errors of damaged data.
 
     What is written depends on the data alone.
     """

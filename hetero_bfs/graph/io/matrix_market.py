@@ -1,6 +1,6 @@
 """Matrix Market files.
 
-Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996). SciPy reads those of kind `array`, which have
+Format: Boisvert, Pozo, Remington, NISTIR 5935 (1996). SciPy reads files of kind `array`, which have
 every entry. Files of networkrepository.com may begin with one `%`, or lack the first line or the
 size line.
 """

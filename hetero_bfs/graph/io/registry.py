@@ -71,7 +71,7 @@ def write(graph: EdgeSource, path: str | os.PathLike[str]) -> list[str]:
 
     Text formats get the edges of an `EdgeList` unchanged, and of a `CSRGraph` without loops and
     duplicates. An undirected edge is written once. float32 weights in text are read back as float64
-    of the same values. Tables have the vertices' names if there are any, `.hbg` has them beside the
+    of the same values. Tables have the vertices' names if there are any, `.hbg` has them and the
     numbers, and other formats have the numbers. The file appears under its name only when complete.
 
     Returns notes for the user, on vertices that the format leaves out.

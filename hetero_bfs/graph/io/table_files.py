@@ -103,7 +103,7 @@ def read_text_table(file: GraphFile, wanted: Wanted) -> EdgeList:
     """Read lines of fields with separators: commas, semicolons, bars, tabs or blanks.
 
     The first line may name the columns. Without `renumber` ids are integers from 0. Lines that
-    begin with `#` or `%` are comments. If a file `.v` lies beside an `.e`, it names all vertices.
+    begin with `#` or `%` are comments. If a file `.v` lies next to an `.e`, it names all vertices.
     """
     try:
         return _read_as(file, wanted, None)

@@ -1,6 +1,6 @@
 """A value or a vector for each vertex, read from a file as commands write it with --out.
 
-CSV, other text with separators, Parquet and .npz have a column of vertices beside the values; with
+CSV, other text with separators, Parquet and .npz have a column of vertices and the values; with
 one column, and in .npy, the values are in the order of the vertices. A vector has a column for each
 element: factor[0], factor[1] and so on; in .npy it is a row.
 """
@@ -82,7 +82,7 @@ def read_values(
 
 
 def _check_order(path: Path, names: NameArray | None, missing: int | None) -> None:
-    """Raise `GraphFileError` if values in the order of the vertices may be those of others."""
+    """Raise `GraphFileError` if values in the order of the vertices may be other vertices'."""
     if names is not None and missing is not None:
         raise GraphFileError(
             f"{path}: has no column {_VERTEX!r}, and vertices with names change their numbers with "
@@ -148,7 +148,7 @@ def _column(path: Path, table: pandas.DataFrame, name: str) -> Any:
         return name
     listed = ", ".join(map(str, columns)) or "none"
     raise GraphFileError(
-        f"{path}: the columns of values are {listed}; keep one beside {_VERTEX!r}, or call it "
+        f"{path}: the columns of values are {listed}; keep one besides {_VERTEX!r}, or call it "
         f"{name!r}"
     )
 

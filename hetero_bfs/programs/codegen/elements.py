@@ -1,4 +1,4 @@
-"""Translates vectors of fixed length, and what a method returns.
+"""Translates vectors of fixed length, and a method's return values.
 
 Vectors are values, as tuples are: lists, list comprehensions, fields, and variables that hold one.
 Each element is a variable or a parameter of its own. Loops and comprehensions over vectors are
@@ -202,7 +202,7 @@ class Vectors(Expressions):
         return [[_replaced(line, one) for line in node.body] for one in passes]
 
     def passes_of(self, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> list[_Bound]:
-        """Return what a loop's variables are in each pass: parsed constants and elements."""
+        """Return a loop's variables in each pass: parsed constants and elements."""
         pieces = self._pieces(over)
         self.passes += len(pieces)
         if self.passes > _MOST_PASSES:
@@ -260,7 +260,7 @@ def _subscript(vector: ast.expr, index: int) -> ast.expr:
 
 
 def _of_loop(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """Return the parts of a loop's body, without those of inner loops."""
+    """Return the parts of a loop's body, without inner loops' parts."""
     for node in body:
         yield node
         if not isinstance(node, ast.For | ast.While):

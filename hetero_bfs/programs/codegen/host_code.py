@@ -76,7 +76,7 @@ def host_text(plan: Plan, kernels: str = "host") -> str:
 def _statements(kernels: str, imports: bool) -> str:
     """Return the imports of a kernel file, or its other statements.
 
-    Imports of adapters are left out, and those of host.py in the files that extend it.
+    Imports of adapters are left out, and imports of host.py in the files that extend it.
     """
     path = _KERNELS / f"{kernels}.py"
     here = {"__future__", _ADAPTERS, _HOST}

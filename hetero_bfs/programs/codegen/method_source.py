@@ -160,8 +160,8 @@ class Method:
     Attributes of `self`, the user's `program`, are constants. `owners` has the types of the fields
     of each parameter that has some, such as "state", and `names` the other names that parameters
     may have here. `messages` has the types of a message's fields, or one type by the name "".
-    `results` are the types of the returned values, `optional` that of one more that may be
-    returned. All other types may be those of vectors, such as "(8,)float32". `digits` has those of
+    `results` are the types of the returned values, `optional` the type of one more that may be
+    returned. All other types may be vectors', such as "(8,)float32". `digits` has the types of
     Python's numbers and the caller's arrays, where the type does not say. `stored` tells where each
     result is stored, for errors: a result that would lose digits there is refused.
     """

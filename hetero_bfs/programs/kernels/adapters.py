@@ -16,7 +16,7 @@ COUNTS = False  # messages are counted instead of combined
 HAS_PRIORITY = False  # vertices of low priority run first
 SENDS_BACK = False  # messages go against edges, too, in programs that collect them
 ACTIVE_APPLY = False  # active vertices apply without messages
-MONOTONE = False  # the program promises what monotone.py needs
+MONOTONE = False  # the program promises monotony (monotone.py)
 HAS_FINISHED = False  # the program decides when the run ends
 
 # Functions that each program has, compiled:

@@ -10,7 +10,7 @@ vertex does not apply, 2 if it applies and says that it is active, 1 if it appli
 In a pull all vertices look for messages. A push first marks the receivers of active vertices in
 `touched`; then only these look for messages.
 
-All vertices are searched, including isolated ones. Arrays in addition to those of host.py:
+All vertices are searched, including isolated ones. Arrays in addition to host.py's:
 
     new_*       (n,)        the new states of vertices that apply
     slot_messages, slot_counts      (threads, any)  hash tables that count messages to a vertex

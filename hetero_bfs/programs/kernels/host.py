@@ -7,7 +7,7 @@ An iteration is a push or a pull. Both combine the messages to each vertex in `c
 the vertices that got messages. Then each listed vertex applies. An active vertex whose priority is
 beyond the bucket's end waits in the list FAR.
 
-Arrays in addition to those of loop.py (n vertices; vertices below `searched` have edges):
+Arrays in addition to loop.py's (n vertices; vertices below `searched` have edges):
 
     state_*     (n,)                the program's fields
     combined    (n,)                messages combined so far; IDENTITY between iterations and runs

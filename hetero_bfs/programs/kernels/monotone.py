@@ -7,7 +7,7 @@ messages below the limit: the bucket's end, or infinity. If messages remain, it 
 bucket of the first of them. A receiver scans its incoming edges in the same order. It stops where
 even the sender of the lowest priority could not send less than the receiver has.
 
-Arrays in addition to those of host.py:
+Arrays in addition to host.py's:
 
     waiting     int8 (searched,)    bits: LISTED in FAR; CHANGED since it sent; SENT something
     position    uint32 (searched,)  how many messages of its list a vertex sent last

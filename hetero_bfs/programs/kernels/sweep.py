@@ -1,13 +1,13 @@
 """The phases of a sweep on the host; sweep_loop.py has the loop that runs them.
 
-host_code.py appends this text to host.py, so the phases and `is_active` replace those of host.py.
+host_code.py appends this text to host.py, so the phases and `is_active` replace host.py's.
 
 A dirty vertex gathers messages along its incoming edges: from all vertices if all are active, else
 from vertices that were ever active. Vertices of an exact part are not adjacent, so each applies at
 once. In other parts all vertices gather before the first one applies. A vertex that changed marks
 its neighbours as dirty, except neighbours that would refuse its message.
 
-Arrays in addition to those of sweep_loop.py (n vertices, numbered part by part):
+Arrays in addition to sweep_loop.py's (n vertices, numbered part by part):
 
     state_*     (n,)            the program's fields
     outgoing    (n,) or (1,)    each vertex's message, if it does not depend on weights; IDENTITY

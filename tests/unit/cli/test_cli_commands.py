@@ -322,7 +322,7 @@ def test_corrections_are_reported_and_can_be_switched_off(trained, tmp_path, cap
     assert run(*arguments, *(["--no-correction"] if off else [])) == 0
     printed = capsys.readouterr().out
     corrections = json.loads((tmp_path / "report.json").read_text())["corrections"]
-    said = "corrected by what was measured: TC (small levels) x0.031" in printed
+    said = "corrected by measured seconds: TC (small levels) x0.031" in printed
     assert said is not off
     assert ("TC x0.031" in printed) is not off
     assert corrections.get("BC") == (None if off else 1 / 32)
