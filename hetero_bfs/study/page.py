@@ -125,13 +125,13 @@ SECTIONS = (
     Section(
         "regret",
         "Regret: time over that of the best schedule known, by family of graphs",
-        "The time of the schedule that a selector chose over the time of the best schedule known, "
-        "minus 1; all schedules are replayed alternately in one run. Lower is better. 0 is the "
-        "fastest replay, which need not be the oracle's own schedule. Models are not corrected. "
-        "Cells are geometric means over the searches of a family; &quot;mean&quot; is the geometric mean "
-        "over families, &quot;worst&quot; is the worst family. The CSV has every search. Schedules "
-        "that would take more than eight times as long as the oracle's are estimated from their "
-        "levels, and marked as such.",
+        "The time of the schedule that a selector chose over the time of the best schedule "
+        "known, minus 1; all schedules are replayed alternately in one run. Lower is better. 0 "
+        "is the fastest replay, which need not be the oracle's own schedule. Models are not "
+        "corrected. Cells are geometric means over the searches of a family; &quot;mean&quot; "
+        "is the geometric mean over families, &quot;worst&quot; is the worst family. The CSV "
+        "has every search. Schedules that would take more than eight times as long as the "
+        "oracle's are estimated from their levels, and marked as such.",
         REGRET_COLUMNS,
         draw=figures.regret,
         brief=findings.regret_brief,
