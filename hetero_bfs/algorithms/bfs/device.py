@@ -31,7 +31,7 @@ from hetero_bfs.scheduling.strategies import Strategy, plain
 
 
 class DeviceExecutor(DeviceRun):
-    """Runs levels of searches of one graph on one device.
+    """What executors of one graph's searches on a device share.
 
     A subclass creates the buffers `parent` and `visited` (the two bitmaps of visited vertices). The
     default tuning depends on the type of the device.
@@ -58,48 +58,11 @@ class DeviceExecutor(DeviceRun):
         self.notes: list[str] = []
         """Lines for the user."""
 
-    @property
-    def results(self) -> DeviceResults | None:
-        """Restores results on the device; None if the host must do it."""
-        return None
-
-    @property
-    def one_launch(self) -> bool:
-        """Whether one launch runs all levels."""
-        return False
-
-    @property
-    def num_parts(self) -> int:
-        """Parts, or pages, of the edge array."""
-        raise NotImplementedError
-
-    def build_kernels(self) -> None:
-        """Compile the kernels; called once, before any method below."""
-        raise NotImplementedError
-
-    def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
-        raise NotImplementedError
-
     def clear(self, frontier: Frontier) -> None:
         """Reset the arrays after a search: no vertex is visited, none has a parent."""
         self.acquire()
         self.device.fill(self.parent, 0xFF)
         self.device.fill(self.visited[frontier.visited_index], 0)
-
-    def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Optionally receive the policy of the next searches in advance."""
-
-    def start_early(
-        self,
-        policy: Policy,
-        interval: int,
-        source: int,
-        chosen: int,
-        frontier: Frontier,
-        limit: int,
-    ) -> None:
-        """Optionally launch a search before `run_levels` is called for it."""
 
     def run_levels(
         self,
@@ -135,26 +98,11 @@ class DeviceExecutor(DeviceRun):
     def _policy_of(self, strategy: Strategy) -> Policy:
         return fixed_policy([0], [strategy.on(self.place)])
 
-    def to_queue(self, frontier: Frontier) -> float:
-        """Convert a frontier from a bitmap to a queue; return the seconds."""
-        raise NotImplementedError
-
-    def launch_nothing(self, frontier: Frontier) -> None:
-        """Launch and read back without running a level: the fixed cost of a stay on the device."""
-        raise NotImplementedError
-
     def acquire(self) -> None:
         """Return shared memory, if any, to the device after the host used it."""
 
     def release(self) -> None:
         """Let the host use the shared memory."""
-
-    def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        raise NotImplementedError
-
-    def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host, which notes a queue."""
-        raise NotImplementedError
 
     def add_host_finds(self, host: CPUExecutor, frontier: Frontier) -> None:
         """Complete the parents here: the host sends a list of its finds, or all that it has."""
@@ -195,16 +143,6 @@ class DeviceExecutor(DeviceRun):
         """Copy the parents that this device found to the host."""
         self.device.read(parent, self.parent)
 
-    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Ignore the vertices of a bitmap until `end_mask`.
-
-        The search started on the host, whose bitmap of visited vertices already includes them.
-        """
-        raise NotImplementedError
-
-    def end_mask(self) -> None:
-        raise NotImplementedError
-
 
 class OpenCLExecutor(DeviceExecutor):
     """Runs levels on an OpenCL device.
@@ -239,6 +177,7 @@ class OpenCLExecutor(DeviceExecutor):
 
     @property
     def num_parts(self) -> int:
+        """Parts of the edge array."""
         return len(self.lists.partition.parts)
 
     def build_kernels(self) -> None:
@@ -247,6 +186,10 @@ class OpenCLExecutor(DeviceExecutor):
         self.groups = self.program.groups
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Ignore the vertices of a bitmap until `end_mask`.
+
+        The search started on the host, whose bitmap of visited vertices already includes them.
+        """
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
             self._masked = self._make_program(mask=buffer), buffer
@@ -261,6 +204,7 @@ class OpenCLExecutor(DeviceExecutor):
 
     @cached_property
     def results(self) -> DeviceResults | None:
+        """Restores results on the device; None if the host must do it."""
         if self.unified:
             return None
         try:
@@ -269,11 +213,8 @@ class OpenCLExecutor(DeviceExecutor):
             self.notes.append(f"the host restores results: {error}")
             return None
 
-    @property
-    def one_launch(self) -> bool:
-        return self.program.one_launch
-
     def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
         self.acquire()
         self.program.run(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
 
@@ -296,6 +237,7 @@ class OpenCLExecutor(DeviceExecutor):
         return time.perf_counter() - started
 
     def launch_nothing(self, frontier: Frontier) -> None:
+        """Launch and read back without running a level: the fixed cost of a stay on the device."""
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
         self.program.run(policy, NO_VERTEX, frontier.level, 0, frontier)
@@ -308,6 +250,7 @@ class OpenCLExecutor(DeviceExecutor):
         return self._by_master[strategy]
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Receive the policy of the next searches in advance."""
         self.program.load_policy(policy, interval, self.place)
 
     def start_early(
@@ -319,7 +262,8 @@ class OpenCLExecutor(DeviceExecutor):
         frontier: Frontier,
         limit: int,
     ) -> None:
-        if self.one_launch:
+        """Launch a search before `run_levels` is called for it, if one launch runs all levels."""
+        if self.program.one_launch:
             self.program.load_policy(policy, interval, self.place)
             self.program.start_early(source, chosen, frontier, limit)
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
-from hetero_bfs.algorithms.bfs.search import Search, restored_parents
+from hetero_bfs.algorithms.bfs.search import Search, restored
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
 from hetero_bfs.scheduling import schema
@@ -63,7 +62,7 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     for schedule in warm_up_schedules(candidates):
         search = Search(platform, source, FixedSelector(*schedule))
         search.run(max_levels=len(schedule))
-        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))
+        restored(search, (int(graph.relabelling.old_of_new[source]),), "parents", np.int64)
 
 
 class Selection:
@@ -84,7 +83,6 @@ class Selection:
         self._is_ready = False
         self._corrects = False
         self._known: dict[str, Correction] = {}
-        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
 
     def choose(self, selector: str | Selector) -> None:
         """Use this selector from now on.
@@ -142,13 +140,9 @@ class Selection:
     def _bind(self) -> None:
         if not (self._is_ready and isinstance(self.selector, ModelSelector)):
             return
-        states, graph, unbound = self._reference_states, self.platform.graph, self.selector
-        bound = self._on_graph.get(unbound)
-        if bound is None:
-            bound = unbound.on_graph(graph.num_searched, graph.graph.num_stored_edges, states)
-            if bound is not unbound:  # an entry that refers to its own key is never freed
-                self._on_graph[unbound] = bound
-        self.selector = bound
+        states, graph = self._reference_states, self.platform.graph
+        n, m = graph.num_searched, graph.graph.num_stored_edges
+        self.selector = self.selector.on_graph(n, m, states)
 
     def _correct(self) -> None:
         """Take the correction of a selector with a model."""

@@ -69,6 +69,9 @@ class StreamedExecutor(DeviceExecutor):
 
     constants: ClassVar = (heads.OPENCL,)
 
+    results: None = None
+    """The host restores results."""
+
     def __init__(
         self,
         device: OpenCLDevice,
@@ -182,6 +185,12 @@ class StreamedExecutor(DeviceExecutor):
 
     # One search.
 
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host evaluates the policy."""
+
+    def start_early(self, *_: object) -> None:
+        """Do nothing: the host runs the loop over levels."""
+
     def begin(self, source: int, frontier: Frontier) -> None:
         self.launch_all(self._bound.start, np.uint32(source))
 
@@ -212,6 +221,7 @@ class StreamedExecutor(DeviceExecutor):
         There are never stale parents, since a search starts without parents.
         """
         started = time.perf_counter()
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         limit = min(limit, frontier.level + records.shape[0] - frontier.row)
         if source is not None:
             self.begin(source, frontier)
@@ -221,25 +231,12 @@ class StreamedExecutor(DeviceExecutor):
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
             if frontier.is_over or frontier.level >= limit:
                 return frontier.is_over
-            if not self._choose(policy, interval, frontier, records):
+            started = time.perf_counter()
+            choose_level(policy, interval, n, m, frontier.state, records)
+            records[frontier.row, schema.SELECT_SECONDS] = time.perf_counter() - started
+            if policy.places[frontier.chosen] != self.place:
+                frontier.state[schema.CHOSEN] = -1  # the search chooses that place again
                 return False
-
-    def _choose(
-        self,
-        policy: Policy,
-        interval: int,
-        frontier: Frontier,
-        records: npt.NDArray[np.float64],
-    ) -> bool:
-        """Choose the next level's strategy; undo a choice of another place and return False."""
-        started = time.perf_counter()
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        choose_level(policy, interval, n, m, frontier.state, records)
-        records[frontier.row, schema.SELECT_SECONDS] = time.perf_counter() - started
-        if policy.places[frontier.chosen] == self.place:
-            return True
-        frontier.state[schema.CHOSEN] = -1
-        return False
 
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
