@@ -176,7 +176,7 @@ class SearchProgram(DeviceRun):
         tuning = self._tuning
         limits_registers = tuning.registers and self.device.is_nvidia
         return self.build(
-            self._functions,
+            self._functions + self._lists.macros(),
             [f"-cl-nv-maxrregcount={tuning.registers}"] if limits_registers else [],
             ITEMS=tuning.edges_per_item,
             VERTICES_PER_ITEM=tuning.vertices_per_item,
@@ -345,18 +345,12 @@ class SearchProgram(DeviceRun):
                 self._give_up_one_launch()
             if state[steps.STATUS] != steps.RUNNING and not state[steps.PENDING]:
                 if source != NO_VERTEX and not self.one_launch:
-                    self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
+                    count = 1 + int(state[steps.DONE] - self._words[steps.DONE])
+                    self._steps_to_queue = min(max(count, _FEWEST_STEPS), _MOST_STEPS)
                 self._words[steps.DONE] = state[steps.DONE]
                 self._launches_pending = False
                 return state
             kernels = self._next_kernels(int(state[steps.STEP]), levels)
-
-    def _note_steps(self, count: int) -> None:
-        """Store the number of launches for the next search: one more than this search had steps.
-
-        Sources differ. Launches after the end return at once.
-        """
-        self._steps_to_queue = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
 
     def _first_kernels(
         self, policy: Policy, source: int, levels: int, frontier: Frontier

@@ -23,8 +23,6 @@ ManyWant = Literal["levels", "sums"]
 
 Vertices = int | Iterable[int]
 
-_PARENT_DTYPES = ("int64", "int32")
-
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -102,8 +100,12 @@ def check_query(
 
 def _parent_dtype(dtype: Any, num_vertices: int) -> str:
     """Return the name of the parents' type: int64 or int32, in the machine's byte order."""
-    name = dtype if isinstance(dtype, str) and dtype in _PARENT_DTYPES else _name_of(dtype)
-    if name not in _PARENT_DTYPES:
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    name = next((one for one in ("int64", "int32") if kind == one), None)
+    if name is None:
         raise ArgumentError(f"dtype is {shown(dtype)}; give 'int64' or 'int32'")
     if name == "int32" and num_vertices > 2**31:
         raise ArgumentError(
@@ -111,14 +113,6 @@ def _parent_dtype(dtype: Any, num_vertices: int) -> str:
             "give 'int64'"
         )
     return name
-
-
-def _name_of(dtype: Any) -> str | None:
-    """Return the name of a type that NumPy knows; this takes microseconds."""
-    try:
-        return None if dtype is None else str(np.dtype(dtype))
-    except TypeError:
-        return None
 
 
 def check_many(
