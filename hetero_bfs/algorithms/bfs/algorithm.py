@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import RankedGraph, Request, Runs
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
@@ -74,7 +73,13 @@ class Searches(Runs[BFSResult]):
         accelerator = self.platform.accelerator
         device = None if accelerator is None else accelerator.device
         saved = self._saved.room(len(asked), self.platform.graph.num_searched, device)
-        searches = [self._search_and_save(*pair) for pair in zip(asked, saved, strict=True)]
+        searches = []
+        for query, parent in zip(asked, saved, strict=True):
+            search, streamed = self._searched(query)
+            started = time.perf_counter()
+            if search.source is not None:
+                search.save_parents(parent)
+            searches.append((search, streamed, time.perf_counter() - started))
         results = []
         for query, parent, (search, streamed, seconds) in zip(asked, saved, searches, strict=True):
             started = time.perf_counter()
@@ -84,16 +89,6 @@ class Searches(Runs[BFSResult]):
             seconds += time.perf_counter() - started
             results.append(make_result(search, query, found, seconds, streamed))
         return results
-
-    def _search_and_save(
-        self, query: Query, parent: npt.NDArray[np.uint32]
-    ) -> tuple[Search, int, float]:
-        """Search and save the parents; return the bytes streamed and the seconds of saving."""
-        search, streamed = self._searched(query)
-        started = time.perf_counter()
-        if search.source is not None:
-            search.save_parents(parent)
-        return search, streamed, time.perf_counter() - started
 
     def _searched(self, query: Query) -> tuple[Search, int]:
         """Search, and let the selector learn from it; return the bytes of edges streamed, too."""

@@ -184,7 +184,8 @@ class Validator:
             nedge = loops.count_ends(edges.input_degree, depth, unreached_depth(depth.dtype))
         if edges.both_directions and not edges.directed:
             nedge //= 2
-        unmet = tree_edges.first_unmet(len(self._columns))
+        met = tree_edges.starts, tree_edges.parents, tree_edges.searches
+        unmet = loops.first_unmet(*met, len(self._columns))
         for column, search in enumerate(self._columns):
             search.nedge = int(nedge[column])
             if (3, column) in first:
@@ -213,15 +214,12 @@ class _TreeEdges:
             np.empty(size, np.uint64),
         )
         old = self.starts, self.parents, self.searches
-        bit = np.uint64(1 << column)
-        loops.merge_edges(packed, bit, old, np.cumsum(new) - new, merged)
+        bit, shift = np.uint64(1 << column), np.cumsum(new) - new
+        loops.merge_edges(packed, bit, *old, shift, *merged, parts=loops.BLOCKS)
         self.size = size
         self.starts, self.parents, self.searches = merged
         self.starts[-1] = size
         self.parents[size:] = loops.MET
-
-    def first_unmet(self, num_searches: int) -> _Int64Array:
-        return loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
 
     def failure(self, vertex: int, column: int) -> Failure:
         here = slice(self.starts[vertex], self.starts[vertex + 1])

@@ -198,20 +198,15 @@ def _count_new_edges(given, block, blocks):
     given.new[block] = count
 
 
-def merge_edges(packed: Array, bit: np.uint64, old: Any, shift: Array, new: Any) -> None:
-    """Merge the tree edges of one more search into those of the group.
-
-    `old` and `new` are (starts, parents, searches). `shift`, int64 (BLOCKS,), is the number of new
-    edges before each block.
-    """
-    _merge_edges(packed, bit, *old, shift, *new, parts=BLOCKS)
-
-
 @parallel_kernel(
     "packed bit starts parents searches shift new_starts new_parents new_searches",
     counted=False,
 )
-def _merge_edges(given, block, blocks):
+def merge_edges(given, block, blocks):
+    """Merge the tree edges of one more search into those of the group.
+
+    `shift`, int64 (BLOCKS,), is the number of new edges before each block.
+    """
     packed, bit = given.packed, given.bit
     starts, parents, searches = given.starts, given.parents, given.searches
     new_parents, new_searches = given.new_parents, given.new_searches

@@ -7,7 +7,7 @@ edges stream. A search migrates between executors by `receive` and `send`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning, default_tuning
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -114,16 +114,38 @@ class DeviceExecutor(DeviceRun):
             self.write_visited(host.visited[index], index)
         self.merge_parents(host.parent, index)
 
+    def bind_parents(self, bind: Callable[..., BoundKernel], scratch: Any, room: int) -> None:
+        """Bind the kernels that take parents from the host, through `scratch`, uint32 (room,)."""
+        self._scratch, self._room = scratch, room
+        self._scatter = bind("scatter_parents", VARIES, scratch, self.parent)
+        self._merge = [
+            bind("merge_parents", VARIES, VARIES, visited, scratch, self.parent)
+            for visited in self.visited
+        ]
+
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         """Add vertices that the host found and their parents, shape (pairs, 2)."""
-        raise NotImplementedError
+        for part in self._sent(pairs, self._room // 2):
+            self.launch(self._scatter, len(part), np.uint32(len(part)))
 
     def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
         """Add the parents of all vertices that only the host found, from the host's `parent`.
 
         Bitmap number `index` has all visited vertices.
         """
-        raise NotImplementedError
+        begin = 0
+        for part in self._sent(parent, self._room):
+            self.launch(self._merge[index], len(part), np.uint32(len(part)), np.uint32(begin))
+            begin += len(part)
+
+    def _sent(self, found: npt.NDArray[np.uint32], room: int) -> Iterator[npt.NDArray[np.uint32]]:
+        """Yield parts of what the host found, of at most `room` items, while each is in scratch."""
+        for begin in range(0, len(found), room):
+            part = found[begin : begin + room]
+            event = self.device.send(self.device.queue, self._scratch, part)
+            yield part
+            self.device.finish()
+            del event  # PyOpenCL waits for a copy when its event is deleted
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy bitmap number `index` to the host."""
@@ -166,6 +188,8 @@ class OpenCLExecutor(DeviceExecutor):
         super().__init__(device, graph, tuning)
         self._spare_bytes = spare_bytes
         self.lists = DeviceGraph(self, graph, max_alloc_bytes)
+        self.num_parts = len(self.lists.partition.parts)
+        """Parts of the edge array."""
         self.memory = SearchMemory(device, host, self.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
         self._edge_bits = host.edge_bits
@@ -175,15 +199,12 @@ class OpenCLExecutor(DeviceExecutor):
         self._plain: SearchProgram | None = None  # set while `program` is the masked one
         self._masked: tuple[SearchProgram, Any] | None = None  # and the buffer of the mask
 
-    @property
-    def num_parts(self) -> int:
-        """Parts of the edge array."""
-        return len(self.lists.partition.parts)
-
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers cache them on disk."""
         self.program = self._make_program()
         self.groups = self.program.groups
+        room = max(self.graph.num_searched, 2)
+        self.bind_parents(self.program.bind, self.memory.queue[0], room)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         """Ignore the vertices of a bitmap until `end_mask`.
@@ -297,13 +318,6 @@ class OpenCLExecutor(DeviceExecutor):
         if leaves:
             steps.begin_next(frontier.state, state, records)
         return bool(state[steps.STATUS] == steps.ENDED and first + levels < limit)
-
-    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        if pairs.size:
-            self.program.scatter_parents(pairs)
-
-    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
-        self.program.merge_parents(parent, index)
 
     def acquire(self) -> None:
         self.memory.acquire()

@@ -196,11 +196,8 @@ class SearchMemory:
             self.visited = [device.buffer(bits.size, np.uint32) for bits in host.visited]
             self.queue = [device.buffer(max(n, 2), np.uint32) for _ in range(2)]
             self.offsets = [device.buffer(n, offset_type) for _ in range(2)]
-
-    @property
-    def arguments(self) -> list[Any]:
+        self.arguments = [self.parent, *self.visited, *self.queue, *self.offsets]
         """The buffers, in the order in which kernels take them."""
-        return [self.parent, *self.visited, *self.queue, *self.offsets]
 
     def acquire(self) -> None:
         while self._mappings:

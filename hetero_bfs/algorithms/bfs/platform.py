@@ -84,7 +84,7 @@ def streaming_of(accelerator: Device | None) -> Streaming | None:
 
 
 def bytes_streamed_by(accelerator: Device | None) -> int:
-    return accelerator.bytes_sent if isinstance(accelerator, StreamedExecutor) else 0
+    return accelerator.memory.bytes_sent if isinstance(accelerator, StreamedExecutor) else 0
 
 
 def trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:

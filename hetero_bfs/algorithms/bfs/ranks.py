@@ -216,7 +216,9 @@ class DistributedSearch(RankRun[RankExecutor]):
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
-            self._look_for_target(runner, frontier)
+            target = frontier.target
+            if target is not None and runner.has_visited(target, frontier.visited_index):
+                frontier.state[schema.TARGET] = schema.FOUND_TARGET  # this rank owns it
             if moving and on_device and began_on_host:
                 decision.learn_start(on_host + moving, len(levels))
             on_host += seconds
@@ -235,12 +237,6 @@ class DistributedSearch(RankRun[RankExecutor]):
             )
             began = now
         return levels
-
-    def _look_for_target(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> None:
-        """Note whether this rank owns the target, and has found it."""
-        target = frontier.target
-        if target is not None and runner.has_visited(target, frontier.visited_index):
-            frontier.state[schema.TARGET] = schema.FOUND_TARGET
 
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
         if self.device is None or on_device == (frontier.place != schema.HOST):

@@ -46,14 +46,6 @@ _MOST_REFERENCE_LEVELS = 1 << 12
 """A reference search ends here: it starts at a hub, so later levels are a tail, too."""
 
 
-def reference_states(platform: Platform, source: int) -> npt.NDArray[np.float64]:
-    """Search once on the host; return the state before each level, as rehearsal.py needs it."""
-    rule = alpha_beta(None, available(False))
-    search = Search(platform, source, rule)
-    search.run(max_levels=_MOST_REFERENCE_LEVELS)
-    return search.recording().records[:, : schema.RECORD_STATE].copy()
-
-
 def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     graph = platform.graph
     if graph.num_searched == 0:
@@ -113,7 +105,10 @@ class Selection:
                 )
             self.selector = selector.uncorrected
         self.asked = selector
-        self._bind()
+        if self._is_ready and isinstance(self.selector, ModelSelector):
+            states, graph = self._reference_states, self.platform.graph
+            n, m = graph.num_searched, graph.graph.num_stored_edges
+            self.selector = self.selector.on_graph(n, m, states)
         self._correct()
 
     def get_ready(self, corrects: bool) -> None:
@@ -133,16 +128,13 @@ class Selection:
 
     @cached_property
     def _reference_states(self) -> npt.NDArray[np.float64]:
-        if self.platform.graph.num_searched == 0:
+        """The state before each level of a search on the host, as rehearsal.py needs it."""
+        platform = self.platform
+        if platform.graph.num_searched == 0:
             return np.empty((0, schema.RECORD_STATE))
-        return reference_states(self.platform, reference_source(self.platform))
-
-    def _bind(self) -> None:
-        if not (self._is_ready and isinstance(self.selector, ModelSelector)):
-            return
-        states, graph = self._reference_states, self.platform.graph
-        n, m = graph.num_searched, graph.graph.num_stored_edges
-        self.selector = self.selector.on_graph(n, m, states)
+        search = Search(platform, reference_source(platform), alpha_beta(None, available(False)))
+        search.run(max_levels=_MOST_REFERENCE_LEVELS)
+        return search.recording().records[:, : schema.RECORD_STATE].copy()
 
     def _correct(self) -> None:
         """Take the correction of a selector with a model."""

@@ -48,26 +48,14 @@ class UndirectedLists:
         self.graph = graph
         self.indptr: OffsetArray = graph.graph.indptr
         self.indices: VertexArray = graph.graph.indices
+        self.degree: VertexArray = graph.degree
         if graph.graph.directed:
             from hetero_bfs.algorithms.colouring.kernels import unite_lists
 
             self.indptr, self.indices = unite_lists(graph.graph, graph.graph.transpose)
-        self.order, self.rank = (aligned_empty(graph.num_searched, np.uint32) for _ in range(2))
-
-    @property
-    def num_vertices(self) -> int:
-        return self.graph.num_searched
-
-    @property
-    def num_stored_edges(self) -> int:
-        return int(self.indices.size)
-
-    @cached_property
-    def degree(self) -> VertexArray:
-        """Degree of every vertex, uint32 (num_vertices,)."""
-        if self.graph.graph.directed:
-            return np.diff(self.indptr).astype(np.uint32)
-        return self.graph.degree
+            self.degree = np.diff(self.indptr).astype(np.uint32)
+        self.num_vertices, self.num_stored_edges = graph.num_searched, int(self.indices.size)
+        self.order, self.rank = (aligned_empty(self.num_vertices, np.uint32) for _ in range(2))
 
     def sort_vertices(self) -> None:
         """Fill `order` and `rank`. Every run does this, since it is a part of the run's work."""

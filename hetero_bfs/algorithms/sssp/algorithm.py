@@ -125,7 +125,10 @@ class PathSearches(Analysis[ShortestPaths]):
         graph, found = self.graph, ran.found.windows
         new_of_old = graph.relabelling.new_of_old
         distance = distances_by_old_ids(found.distance, found.infinity, new_of_old)
-        traces = [_trace(record) for record in found.records.tolist()]
+        traces = [
+            WindowTrace(start, _STRATEGIES[int(kind)], int(n), int(m), int(rounds), seconds)
+            for start, kind, n, m, rounds, seconds in found.records.tolist()
+        ]
         paths = ShortestPaths(
             source, distance, ran.seconds, traces, graph.graph.directed,
             partial(_restored_parents, self.lists, ran.found), streamed_bytes=found.streamed_bytes,
@@ -210,10 +213,3 @@ def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.in
         device = None if search.device is None else search.device()
         up = _tree(lists, device, search.source, search.windows, is_last=False)
     return parents_by_old_ids(up, lists.graph.relabelling)
-
-
-def _trace(record: list[Any]) -> WindowTrace:
-    start, strategy, vertices, edges, rounds, seconds = record
-    return WindowTrace(
-        start, _STRATEGIES[int(strategy)], int(vertices), int(edges), int(rounds), seconds
-    )

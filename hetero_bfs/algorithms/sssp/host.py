@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _LEAST_EDGES = 1 << 15  # stored edges below which the passes before and after c
 _LEAST_CHAIN_SHARE = 0.5  # of the vertices have one edge or two
 
 
+@dataclass
 class Core:
     """The adjacency of a core, and of an extra last vertex from which a search starts.
 
@@ -34,19 +36,17 @@ class Core:
     `numbers`, `ends` and `along` are the arrays `core`, `ends` and `along` of kernels/chains.py.
     """
 
-    def __init__(
-        self,
-        numbers: npt.NDArray[np.uint32],
-        ends: npt.NDArray[np.uint32],
-        along: npt.NDArray[np.int32],
-        forward: ByWeight,
-        plan: WindowPlan,
-        distance_dtypes: list[np.dtype[Any]],
-    ) -> None:
-        self.numbers, self.ends, self.along = numbers, ends, along
-        self.forward, self.plan, self.distance_dtypes = forward, plan, distance_dtypes
-        self.backward, self.backward_order = ByWeight(*forward), np.zeros(1, np.uint32)
-        self.num_vertices, self.num_stored_edges = forward.indptr.size - 1, forward.neighbours.size
+    numbers: npt.NDArray[np.uint32]
+    ends: npt.NDArray[np.uint32]
+    along: npt.NDArray[np.int32]
+    forward: ByWeight
+    plan: WindowPlan
+    distance_dtypes: list[np.dtype[Any]]
+
+    def __post_init__(self) -> None:
+        self.backward, self.backward_order = ByWeight(*self.forward), np.zeros(1, np.uint32)
+        self.num_vertices = self.forward.indptr.size - 1
+        self.num_stored_edges = self.forward.neighbours.size
 
     def start_from(self, starts: npt.NDArray[np.int64]) -> int:
         """Give the last vertex edges to two core vertices; `starts` has rows (vertex, distance)."""

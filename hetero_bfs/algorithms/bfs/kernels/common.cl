@@ -26,6 +26,15 @@
 #define QUEUEABLE(degree) 1
 #endif
 
+/* A plain read before a claim. Its value may be stale; the atomic operation that follows decides.
+ * Race checkers report it as an error, and OpenCL C 1.2 has no atomic read. -DATOMIC_PEEK is for
+ * these checkers. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+
 /* The position of the lowest set bit of a word that is not zero. */
 #define LOWEST(word) (31 - clz((word) & -(word)))
 
