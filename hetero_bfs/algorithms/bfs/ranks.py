@@ -32,7 +32,7 @@ from hetero_bfs.ranks.exchange import Exchange
 from hetero_bfs.ranks.partition import RankGraph, gathered
 from hetero_bfs.ranks.rank_run import RankRun, of_all_ranks, usual_threads
 from hetero_bfs.scheduling import schema
-from hetero_bfs.scheduling.rank_decision import RankDecision
+from hetero_bfs.scheduling.rank_decision import ExchangeCosts, RankDecision
 from hetero_bfs.scheduling.strategies import Direction
 
 
@@ -106,8 +106,9 @@ class DistributedSearch(RankRun[RankExecutor]):
     """Searches a graph that is distributed over all ranks; all ranks make the same calls.
 
     `graph` is this rank's part. `selector` chooses the direction of a level (`RankDecision`).
-    `threads` are by default one per core that this rank may use. `device` has its own host executor
-    and threads. `correction`: whether measured times correct predictions.
+    `threads` are by default one per core that this rank may use. `costs` of exchanges are the same
+    on all ranks, by default measured. `device` has its own host executor and threads. `correction`:
+    whether measured times correct predictions.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class DistributedSearch(RankRun[RankExecutor]):
         graph: RankGraph,
         selector: str = "auto",
         threads: int | None = None,
+        costs: ExchangeCosts | None = None,
         device: RankDevice | None = None,
         correction: bool = True,
     ) -> None:
@@ -128,7 +130,7 @@ class DistributedSearch(RankRun[RankExecutor]):
         self._exchange = Exchange(
             communicator, graph.partition, None if device is None else device.device
         )
-        self.costs = self._exchange.probe(device or self.host)
+        self.costs = costs or self._exchange.probe(device or self.host)
         sizes, own = graph.partition.sizes, graph.num_searched
         others = 1.0 - own / max(int(sizes.sum()), 1)
         largest = int(sizes.max())  # the same on all ranks, so that they decide the same
