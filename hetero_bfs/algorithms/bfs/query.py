@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ ManyWant = Literal["levels", "sums"]
 """Result of a multi-source search: levels and sums of them, or only the sums."""
 
 Vertices = int | Iterable[int]
+
+_PARENT_DTYPES = ("int64", "int32")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +103,11 @@ def check_query(
 
 def _parent_dtype(dtype: Any, num_vertices: int) -> str:
     """Return the name of the parents' type: int64 or int32, in the machine's byte order."""
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        kind = None
-    name = next((one for one in ("int64", "int32") if kind == one), None)
-    if name is None:
+    name = dtype if isinstance(dtype, str) else ""
+    if name not in _PARENT_DTYPES:
+        with suppress(TypeError):
+            name = str(np.dtype(dtype))  # this takes microseconds
+    if name not in _PARENT_DTYPES:
         raise ArgumentError(f"dtype is {shown(dtype)}; give 'int64' or 'int32'")
     if name == "int32" and num_vertices > 2**31:
         raise ArgumentError(
