@@ -214,7 +214,9 @@ class DistributedSearch(RankRun[RankExecutor]):
             sent = exchange.bytes_sent
             on_device = decision.is_on_device(direction, frontier.state)
             moving = self._move(frontier, direction, on_device)
-            runner = self._runner(frontier)
+            runner: RankExecutor | RankDevice = self.host
+            if self.device is not None and frontier.place != schema.HOST:
+                runner = self.device
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
@@ -249,11 +251,6 @@ class DistributedSearch(RankRun[RankExecutor]):
         else:
             self.device.leave(frontier, direction)
         return time.perf_counter() - began
-
-    def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
-        if self.device is None or frontier.place == schema.HOST:
-            return self.host
-        return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
         began = time.perf_counter()

@@ -275,10 +275,8 @@ def _run_tiny_levels(arrays, policy, state, records):
     chosen = int(state[schema.CHOSEN])
     this, first = np.int64(state[schema.QUEUE_INDEX]), np.int64(state[schema.LEVEL])
     join_segments(arrays, this)
-    vertices, edges = (
-        np.int64(state[schema.FRONTIER_VERTICES]),
-        np.int64(state[schema.FRONTIER_EDGES]),
-    )
+    vertices = np.int64(state[schema.FRONTIER_VERTICES])
+    edges = np.int64(state[schema.FRONTIER_EDGES])
     left = np.int64(state[schema.UNVISITED_VERTICES])
     unvisited = np.int64(state[schema.UNVISITED_EDGES])
     begin, end, level, found, more = np.int64(0), vertices, first, np.int64(0), np.int64(0)
