@@ -155,22 +155,6 @@ def _share_vertices(control, arrays, task, count):
 
 
 @kernel(counted=False)
-def start(control, arrays, source, state):
-    share_words(control, arrays, state, job.BLANK)
-    visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
-    this = np.int64(state[schema.QUEUE_INDEX])
-    visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
-    arrays.parent[source] = source
-    arrays.queue[this][0] = source
-    arrays.offsets[this][0] = 0
-    set_one_segment(arrays.segments[this], 1)
-    state[schema.PLACE] = schema.HOST
-    if state[schema.FOUND_LISTED] >= 0:
-        arrays.found_list[0] = source
-        state[schema.FOUND_LISTED] = 1
-
-
-@kernel(counted=False)
 def start_at(control, arrays, sources, state):
     """Make `sources`, uint32 without duplicates, the frontier of a search; see `Seeds`.
 
@@ -213,6 +197,13 @@ def start_at(control, arrays, sources, state):
         state[schema.FOUND_LISTED] = sources.size if fits else -1
         for i in range(sources.size if fits else 0):
             arrays.found_list[i] = sources[i]
+
+
+@kernel(counted=False)
+def start(control, arrays, source, state):
+    queue = arrays.queue[np.int64(state[schema.QUEUE_INDEX])]
+    queue[0] = source
+    start_at(control, arrays, queue[:1], state)
 
 
 @kernel(counted=False, inner=True)
