@@ -32,6 +32,7 @@ from tables import markdown, provenance, run_script, save
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.check import Validator, group_size
+from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.cli.argument_groups import byte_count, positive
 from hetero_bfs.devices.machine import DeviceInfo, Tuning, default_tuning
@@ -201,7 +202,8 @@ def launching(engine: hb.Engine) -> str:
     accelerator = engine.accelerator
     if accelerator is None:
         return "-"
-    return f"one of {accelerator.groups} groups" if accelerator.one_launch else "one a step"
+    in_one = isinstance(accelerator, OpenCLExecutor) and accelerator.program.one_launch
+    return f"one of {accelerator.groups} groups" if in_one else "one a step"
 
 
 def copy_bandwidth(engine: hb.Engine) -> float:

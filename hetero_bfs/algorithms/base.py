@@ -251,11 +251,10 @@ class Request(NamedTuple, Generic[R]):
 
 
 class Ran(NamedTuple):
-    """A finished run: what the executor returned, its seconds, and the executor itself."""
+    """A finished run: what the executor returned, and its seconds."""
 
     found: Any
     seconds: float
-    executor: Any
 
 
 class Analysis(Prepared[R]):
@@ -304,7 +303,7 @@ class Analysis(Prepared[R]):
         if executor is self.host:
             note_compiled(type(self).__name__)
         self._note(place, seconds, *query)
-        return Ran(self._kept(found, executor), seconds, executor)
+        return Ran(self._kept(found, executor), seconds)
 
     def _on(self, executor: Any, *query: Any) -> Any:
         """Run on the host or the device; None if the device cannot answer."""

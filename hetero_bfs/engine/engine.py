@@ -16,9 +16,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from hetero_bfs.algorithms.base import RUNS_OF_AN_ENGINE, Prepared, Request, Runs, within_limits
 from hetero_bfs.algorithms.bfs.algorithm import Searches
-from hetero_bfs.algorithms.bfs.device import DeviceExecutor
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
 from hetero_bfs.algorithms.bfs.platform import (
+    Device,
     Platform,
     bytes_streamed_by,
     open_devices,
@@ -224,7 +224,7 @@ class Engine(Algorithms, OfOneProcess):
             return self._selection.reference_levels
 
     @property
-    def accelerator(self) -> DeviceExecutor | None:
+    def accelerator(self) -> Device | None:
         """The executor of the first OpenCL device; None if none is in use."""
         return self.platform.accelerator
 

@@ -118,7 +118,7 @@ def test_searches_that_follow_each_other_come_before_all_else(monkeypatch):
 
     monkeypatch.setattr(graph500, "_most_back_to_back", lambda *_: 3)
     note("search", algorithm.Searches, "_searched")
-    note("restore", algorithm, "restored_parents")
+    note("restore", algorithm, "restored")
     note("validate", Validator, "add")
     run(None, sources=5)
     first = events.index("search")

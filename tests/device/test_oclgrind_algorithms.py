@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
 from graphs import grid, random_graph, star
+from planned_paths import planned
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import device as device_search
 from hetero_bfs.algorithms.sssp.device import DeviceSearch
@@ -34,8 +35,9 @@ for graph, dtype in (
     directed = dtype == np.float32
     edges = EdgeList(graph.src, graph.dst, graph.num_vertices, directed, weights)
     for strategy in (WindowStrategy.PREFIX, WindowStrategy.FULL):
-        plan = WindowPlan(strategy, 2.0, 5.0)
-        searches = PathSearches(build_search_graph(edges), 1, choose_device(), plan)
+        with planned(WindowPlan(strategy, 2.0, 5.0)):
+            searches = PathSearches(build_search_graph(edges), 1, choose_device())
+            _ = searches.device
         assert searches.device_name.startswith("Oclgrind"), searches.notes
         assert searches.device.one_launch != {step_by_step}
         result = searches.run(5, place="device")

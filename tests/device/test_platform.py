@@ -32,7 +32,6 @@ class FakeDevice:
 
     place = 0  # until it is on a platform
     unified = False
-    one_launch = False
     ended_at = None
     converted_seconds = 0.0
     num_parts = 1

@@ -15,6 +15,7 @@ import scipy.sparse.csgraph
 from graphs import SEARCHABLE_NAMES, nasty, random_graph, sources_of
 from hypothesis import given
 from hypothesis import strategies as st
+from planned_paths import planned
 from real_graphs import real_graph_file
 
 import hetero_bfs as hb
@@ -68,7 +69,9 @@ def searches_of(edges, threads, place, plan=None, order="auto"):
     needs_double = edges.weights is not None and edges.weights.dtype == np.float64
     if place is not None and needs_double and not place.has_double:
         pytest.skip(f"{place.name} has no doubles, which weights of float64 need")
-    searches = PathSearches(build_search_graph(edges, order), threads, place, plan)
+    with planned(plan):
+        searches = PathSearches(build_search_graph(edges, order), threads, place)
+        _ = plan and searches.device  # opened with the plan
     assert searches.notes == []
     return searches
 
@@ -388,6 +391,7 @@ from itertools import combinations
 
 import numpy as np
 
+from hetero_bfs.algorithms.sssp import host
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.devices.cpu import host_run
 from hetero_bfs.graph.edge_list import EdgeList
@@ -400,7 +404,8 @@ u, v, weight = (np.array(column) for column in zip(*pairs))
 edges = EdgeList(u.astype(np.uint32), v.astype(np.uint32), 8151, False, weight.astype(np.float32))
 host_run.start_workers = lambda *_: host_run.no_workers
 plan = WindowPlan(WindowStrategy.PREFIX, 10.0, 8.0)
-searches = PathSearches(build_search_graph(edges), 2, plan=plan)
+host.plan_windows = lambda *_: plan
+searches = PathSearches(build_search_graph(edges), 2)
 paths = searches.run(0)
 print(*(trace.strategy for trace in paths.traces), paths.distance.max())
 """

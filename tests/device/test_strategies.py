@@ -285,7 +285,7 @@ def test_a_grid_that_stalls_is_searched_again_step_by_step(opencl_device):
         with mock.patch.object(program, "_read_state", stall_once):
             check_search(engine, edges, 458)
         assert failed
-        assert not engine.accelerator.one_launch
+        assert not engine.accelerator.program.one_launch
 
 
 # From Python.

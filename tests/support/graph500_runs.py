@@ -103,13 +103,13 @@ class Breaking:
     def __init__(self, how: str) -> None:
         self.how = how
         self.expected = None
-        self.restore = searches.restored_parents
+        self.restore = searches.restored
 
-    def __call__(self, search, sources, dtype):
-        parent = self.restore(search, sources, dtype)
+    def __call__(self, search, sources, want, dtype):
+        parent = self.restore(search, sources, want, dtype)
         if tuple(sources) == (220,):
             self.expected = BREAKS[self.how](parent, 220)
         return parent
 
     def patch(self):
-        return mock.patch.object(algorithm, "restored_parents", self)
+        return mock.patch.object(algorithm, "restored", self)

@@ -173,7 +173,9 @@ def _search(
 
 
 def _results(graph: SearchGraph, info: DeviceInfo) -> None:
-    DeviceResults(OpenCLDevice(info), graph, mock.MagicMock(), 1 << 30)
+    pair = [mock.MagicMock()] * 2
+    memory = mock.MagicMock(queue=pair, offsets=pair)
+    DeviceResults(OpenCLDevice(info), graph, memory, 1 << 30)
 
 
 def _stream(graph: SearchGraph, info: DeviceInfo) -> None:

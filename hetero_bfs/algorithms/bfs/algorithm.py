@@ -7,19 +7,13 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import RankedGraph, Request, Runs
 from hetero_bfs.algorithms.bfs.device_memory import SavedParents
 from hetero_bfs.algorithms.bfs.platform import Platform, bytes_streamed_by
 from hetero_bfs.algorithms.bfs.query import Query, check_query
 from hetero_bfs.algorithms.bfs.result import BFSResult, SearchReport
-from hetero_bfs.algorithms.bfs.search import (
-    Search,
-    make_result,
-    restored_levels,
-    restored_parents,
-)
+from hetero_bfs.algorithms.bfs.search import Search, make_result, restored
 from hetero_bfs.algorithms.bfs.selection import Selection
 from hetero_bfs.algorithms.bfs.serial import answer_serially
 from hetero_bfs.graph.csr import CSRGraph
@@ -59,14 +53,12 @@ class Searches(Runs[BFSResult]):
         (asked,) = query
         search, streamed = self._searched(asked)
         started = time.perf_counter()
-        levels: dict[str, Any] = {}
-        if asked.want == "levels":
-            levels["level"] = restored_levels(search, asked.sources)
-            parent = np.empty(0, asked.dtype)
-        else:
-            parent = restored_parents(search, asked.sources, asked.dtype)
-        result = make_result(search, asked, parent, time.perf_counter() - started, streamed)
-        result.__dict__.update(levels)
+        found = restored(search, asked.sources, asked.want, asked.dtype)
+        seconds = time.perf_counter() - started
+        if asked.want == "parents":
+            return make_result(search, asked, found, seconds, streamed)
+        result = make_result(search, asked, np.empty(0, asked.dtype), seconds, streamed)
+        result.__dict__["level"] = found
         return result
 
     def search(self, query: Query) -> Search:
@@ -81,26 +73,22 @@ class Searches(Runs[BFSResult]):
         accelerator = self.platform.accelerator
         device = None if accelerator is None else accelerator.device
         saved = self._saved.room(len(asked), self.platform.graph.num_searched, device)
-        searches = [self._search_and_save(*pair) for pair in zip(asked, saved, strict=True)]
+        searches = []
+        for query, parent in zip(asked, saved, strict=True):
+            search, streamed = self._searched(query)
+            started = time.perf_counter()
+            if search.source is not None:
+                search.save_parents(parent)
+            searches.append((search, streamed, time.perf_counter() - started))
         results = []
         for query, parent, (search, streamed, seconds) in zip(asked, saved, searches, strict=True):
             started = time.perf_counter()
             if search.source is not None:
                 search.gather_saved(parent)
-            restored = restored_parents(search, query.sources, query.dtype)
+            found = restored(search, query.sources, "parents", query.dtype)
             seconds += time.perf_counter() - started
-            results.append(make_result(search, query, restored, seconds, streamed))
+            results.append(make_result(search, query, found, seconds, streamed))
         return results
-
-    def _search_and_save(
-        self, query: Query, parent: npt.NDArray[np.uint32]
-    ) -> tuple[Search, int, float]:
-        """Search and save the parents; return the bytes streamed and the seconds of saving."""
-        search, streamed = self._searched(query)
-        started = time.perf_counter()
-        if search.source is not None:
-            search.save_parents(parent)
-        return search, streamed, time.perf_counter() - started
 
     def _searched(self, query: Query) -> tuple[Search, int]:
         """Search, and let the selector learn from it; return the bytes of edges streamed, too."""

@@ -8,7 +8,7 @@ pass over the edges uses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,26 +86,32 @@ class Validator:
         return len(self._searches)
 
     def add(
-        self, source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None = None
+        self,
+        source: int | Iterable[int],
+        parent: npt.NDArray[Any],
+        level: npt.NDArray[Any] | None = None,
     ) -> None:
         """Run checks 1 and 2, which need no edges, and keep the data for the others.
 
-        `parent` and `level` are as for `validate`; they are not needed afterwards.
+        The arguments are as for `validate`; the arrays are not needed afterwards.
         """
         if len(self) == self.capacity:
             raise ValueError(f"the group has its {self.capacity} searches; finish it first")
         num_vertices = self.edges.num_vertices
-        source = check_vertex(source, num_vertices)
+        if isinstance(source, Iterable) and getattr(source, "ndim", 1) > 0:
+            sources = tuple(dict.fromkeys(check_sources(source, num_vertices)))
+        else:
+            sources = (check_vertex(source, num_vertices),)
         parent = _signed(parent, "parent", num_vertices)
         level = None if level is None else _signed(level, "level", num_vertices)
         packed = np.empty(num_vertices, np.int64)
-        search = check_tree(source, parent, level, packed)
+        search = check_tree(sources, parent, level, packed)
         self._searches.append(search)
         if search.failure is None:
             search.column = len(self._columns)
             self._columns.append(search)
             loops.store_depths(packed, self._depth_matrix(search.depth), search.column)
-            self._tree_edges.add(packed, source, search.column)
+            self._tree_edges.add(packed, search.column)
 
     def finish(self) -> list[Validation]:
         """Run the other checks in one pass; return the outcomes in the order of `add`.
@@ -125,8 +131,7 @@ class Validator:
     ) -> Validation:
         search, depth = self._searches[0], self._depth
         if depth is not None:
-            unreached = unreached_depth(depth.dtype)
-            asked.end_at(search, depth[:, 0], unreached, depth_limit, target)
+            asked.end_at(search, depth[:, 0], depth_limit, target)
             if search.failure is not None:
                 self._columns = []
         return self.finish()[0]
@@ -179,7 +184,8 @@ class Validator:
             nedge = loops.count_ends(edges.input_degree, depth, unreached_depth(depth.dtype))
         if edges.both_directions and not edges.directed:
             nedge //= 2
-        unmet = tree_edges.first_unmet(len(self._columns))
+        met = tree_edges.starts, tree_edges.parents, tree_edges.searches
+        unmet = loops.first_unmet(*met, len(self._columns))
         for column, search in enumerate(self._columns):
             search.nedge = int(nedge[column])
             if (3, column) in first:
@@ -199,8 +205,8 @@ class _TreeEdges:
         self.parents = np.full(loops.TILE, loops.MET, np.uint32)
         self.searches = np.empty(0, np.uint64)
 
-    def add(self, packed: _Int64Array, source: int, column: int) -> None:
-        new = loops.count_new_edges(packed, source, self.starts, self.parents)
+    def add(self, packed: _Int64Array, column: int) -> None:
+        new = loops.count_new_edges(packed, self.starts, self.parents)
         size = self.size + int(new.sum())
         merged = (
             np.empty(self.starts.size, np.int64),
@@ -208,15 +214,12 @@ class _TreeEdges:
             np.empty(size, np.uint64),
         )
         old = self.starts, self.parents, self.searches
-        bit = np.uint64(1 << column)
-        loops.merge_edges(packed, source, bit, old, np.cumsum(new) - new, merged)
+        bit, shift = np.uint64(1 << column), np.cumsum(new) - new
+        loops.merge_edges(packed, bit, *old, shift, *merged, parts=loops.BLOCKS)
         self.size = size
         self.starts, self.parents, self.searches = merged
         self.starts[-1] = size
         self.parents[size:] = loops.MET
-
-    def first_unmet(self, num_searches: int) -> _Int64Array:
-        return loops.first_unmet(self.starts, self.parents, self.searches, num_searches)
 
     def failure(self, vertex: int, column: int) -> Failure:
         here = slice(self.starts[vertex], self.starts[vertex + 1])
@@ -260,25 +263,21 @@ def validate(
     GraphError
         An array has another shape or dtype, or a source or an end of an edge is not a vertex.
     """
-    several = isinstance(source, Iterable) and getattr(source, "ndim", 1) > 0
-    if not several and depth_limit is None and target is None and mask is None and not reverse:
+    if depth_limit is None and target is None and mask is None and not reverse:
         validator = Validator(edges, 1)
-        validator.add(cast(int, source), parent, level)
+        validator.add(source, parent, level)
         return validator.finish()[0]
     check_edge_source(edges)
     n = edges.num_vertices
-    sources = check_sources(source, n) if several else [check_vertex(source, n)]
     flags = np.zeros(n, np.bool_) if mask is None else as_array("mask", mask)
     if flags.shape != (n,) or flags.dtype != np.bool_:
         raise GraphError(
             f"mask holds {flags.dtype} in shape {flags.shape}; give a bool array of shape ({n},)"
         )
-    asked = AskedEdges(edges, tuple(dict.fromkeys(sources)), flags, reverse)
+    asked = AskedEdges(edges, flags, reverse)
     validator = Validator(asked, 1)
-    parent = _signed(parent, "parent", n)
-    level = None if level is None else _signed(level, "level", n)
-    validator.add(asked.source(), asked.parent(parent), asked.level(level))
-    return asked.without_root(validator.finish_at(asked, depth_limit, target))
+    validator.add(source, parent, level)
+    return validator.finish_at(asked, depth_limit, target)
 
 
 def group_bytes(num_vertices: int, capacity: int, deepest: int) -> int:

@@ -52,14 +52,14 @@ def depth_of(entry):
 # One search: its parents and levels
 
 
-def pack(parent: Array, source: int, packed: Array) -> tuple[int, int]:
+def pack(parent: Array, sources: Array, packed: Array) -> tuple[int, int]:
     """Fill `packed`; return the number of vertices reached, and the first suspect.
 
     A suspect is a vertex whose parent is unreached or not a vertex; num_vertices if there is none.
     """
     reached, suspect = np.zeros(BLOCKS, np.int64), np.full(BLOCKS, parent.size)
     _pack(parent, packed, reached, suspect, parts=BLOCKS)
-    packed[source] = source  # depth 0
+    packed[sources] = sources  # depth 0
     return int(reached.sum()), int(suspect.min())
 
 
@@ -125,10 +125,11 @@ def _set_depths(vertex, packed, reached):
 
 
 @kernel
-def find_cycle(packed, source):
+def find_cycle(packed, sources):
     """Return a vertex of a cycle, the same one in every run; there must be a cycle."""
     visit = np.full(packed.size, -1, np.int64)  # start of the first walk that passed a vertex
-    visit[source] = packed.size
+    for source in sources:
+        visit[source] = packed.size
     for start in range(packed.size):
         v = start
         while packed[v] != UNREACHED and visit[v] == -1:
@@ -136,7 +137,7 @@ def find_cycle(packed, source):
             v = packed[v] & _LOW
         if visit[v] == start:
             return v
-    return source
+    return sources[0]
 
 
 def first_wrong_level(level: Array, packed: Array) -> int:
@@ -170,24 +171,26 @@ def store_depths(given, part, parts):
 
 
 @njit(inline="always")
-def _tree_edge(packed, v, source):
-    return MET if packed[v] == UNREACHED or v == source else np.uint32(packed[v] & _LOW)
+def _tree_edge(packed, v):
+    """Return the parent of a vertex; MET for sources, which are their own, and if unreached."""
+    parent = packed[v] & _LOW
+    return MET if packed[v] == UNREACHED or parent == v else np.uint32(parent)
 
 
-def count_new_edges(packed: Array, source: int, starts: Array, parents: Array) -> Array:
+def count_new_edges(packed: Array, starts: Array, parents: Array) -> Array:
     """Return the number of a search's tree edges that are not stored yet, int64 (BLOCKS,)."""
     new = np.zeros(BLOCKS, np.int64)
-    _count_new_edges(packed, source, starts, parents, new, parts=BLOCKS)
+    _count_new_edges(packed, starts, parents, new, parts=BLOCKS)
     return new
 
 
-@parallel_kernel("packed source starts parents new", counted=False)
+@parallel_kernel("packed starts parents new", counted=False)
 def _count_new_edges(given, block, blocks):
     packed, starts, parents = given.packed, given.starts, given.parents
     start, stop = part_of(packed.size, block, blocks)
     count = 0
     for v in range(start, stop):
-        parent = _tree_edge(packed, v, given.source)
+        parent = _tree_edge(packed, v)
         known = parent == MET
         for place in range(starts[v], starts[v + 1]):
             known |= parents[place] == parent
@@ -195,22 +198,15 @@ def _count_new_edges(given, block, blocks):
     given.new[block] = count
 
 
-def merge_edges(
-    packed: Array, source: int, bit: np.uint64, old: Any, shift: Array, new: Any
-) -> None:
-    """Merge the tree edges of one more search into those of the group.
-
-    `old` and `new` are (starts, parents, searches). `shift`, int64 (BLOCKS,), is the number of new
-    edges before each block.
-    """
-    _merge_edges(packed, source, bit, *old, shift, *new, parts=BLOCKS)
-
-
 @parallel_kernel(
-    "packed source bit starts parents searches shift new_starts new_parents new_searches",
+    "packed bit starts parents searches shift new_starts new_parents new_searches",
     counted=False,
 )
-def _merge_edges(given, block, blocks):
+def merge_edges(given, block, blocks):
+    """Merge the tree edges of one more search into those of the group.
+
+    `shift`, int64 (BLOCKS,), is the number of new edges before each block.
+    """
     packed, bit = given.packed, given.bit
     starts, parents, searches = given.starts, given.parents, given.searches
     new_parents, new_searches = given.new_parents, given.new_searches
@@ -218,7 +214,7 @@ def _merge_edges(given, block, blocks):
     end = starts[start] + given.shift[block]
     for v in range(start, stop):
         given.new_starts[v] = end
-        parent = _tree_edge(packed, v, given.source)
+        parent = _tree_edge(packed, v)
         known = parent == MET
         for place in range(starts[v], starts[v + 1]):
             same = parents[place] == parent

@@ -8,7 +8,7 @@ its share of the edges (`RankValidator`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,77 +25,46 @@ from hetero_bfs.graph.edge_source import (
 )
 from hetero_bfs.ranks.host_tree import MET, HostTree, check_edges, find_levels
 
-# Validation of searches with several sources, a limit, a target, a mask, or reversed edges.
-#
-# The five checks are unchanged. Only the edges differ (`AskedEdges`):
-#
-# - Several sources get a common root, an additional vertex.
-# - Edges at masked vertices are omitted, and edges are reversed for a reverse search.
-# - Nothing must be reached beyond the depth limit, so edges that lead there are omitted.
-
 
 @dataclass
 class AskedEdges:
     """The edges that a search had to follow.
 
-    If there are several `sources`, vertex `edges.num_vertices` is a root with an edge to each of
-    them. `mask`, bool (num_vertices,), has the vertices that the search ignores. `reverse` means
-    that the search follows the edges of a directed graph backwards.
+    Edges at the vertices of `mask`, bool (num_vertices,), are left out. `reverse` means that the
+    search follows the edges of a directed graph backwards. Nothing must be reached beyond the end
+    of a search (`end_at`), so edges that lead there are left out, too.
     """
 
     edges: EdgeSource
-    sources: tuple[int, ...]
     mask: npt.NDArray[np.bool_]
     reverse: bool
 
     def __post_init__(self) -> None:
-        self.has_root = len(self.sources) > 1
-        self.num_vertices = self.edges.num_vertices + self.has_root
-        self.num_input_edges = self.edges.num_input_edges + self.has_root * len(self.sources)
+        self.num_vertices = self.edges.num_vertices
+        self.num_input_edges = self.edges.num_input_edges
         self.directed = self.edges.directed
         self.both_directions = self.edges.both_directions
         self._last: npt.NDArray[np.bool_] | None = None
         self._unreached = np.zeros(self.num_vertices, np.bool_)
 
-    def source(self) -> int:
-        return self.num_vertices - 1 if self.has_root else self.sources[0]
-
-    def parent(self, parent: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the parents including the root's; sources become its children."""
-        if not self.has_root:
-            return parent
-        root = self.num_vertices - 1
-        parents = np.append(parent.astype(np.int64), root)
-        here = np.array(self.sources)
-        parents[here[parents[here] == here]] = root
-        return parents
-
-    def level(self, level: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
-        """Return the levels below the root, if there is one: one more than `level`."""
-        if level is None or not self.has_root:
-            return level
-        below = np.where(level >= 0, level.astype(np.int64) + 1, level.astype(np.int64))
-        return np.append(below, 0)
-
     def end_at(
         self,
         search: CheckedSearch,
         depth: npt.NDArray[Any],
-        unreached: int,
         depth_limit: int | None,
         target: int | None,
     ) -> None:
         """End the search at its limit or its target's depth; reaching more is a failure.
 
-        `depth` has the depths of all vertices; `unreached` is the value for unreached ones.
+        `depth` has the depths of all vertices.
         """
-        limits = [] if depth_limit is None else [depth_limit + self.has_root]
-        if target is not None and depth[target] != unreached:
+        self._unreached = depth == unreached_depth(depth.dtype)
+        limits = [] if depth_limit is None else [depth_limit]
+        if target is not None and not self._unreached[target]:
             limits.append(int(depth[target]))
         if not limits:
             return
         limit = min(limits)
-        self._unreached = depth == unreached
         self._last = depth == limit
         beyond = np.flatnonzero(~self._unreached & (depth > limit))
         if beyond.size:
@@ -104,14 +73,8 @@ class AskedEdges:
             search.failure = Failure(4, v, detail)
 
     def chunks(self, size: int = CHUNK_EDGES) -> Iterator[tuple[VertexArray, VertexArray]]:
-        if self.has_root:
-            below = np.array(self.sources, np.uint32)
-            root = np.full(below.size, self.num_vertices - 1, np.uint32)
-            yield root, below
-            if self.both_directions and not self.directed:
-                yield below, root
         for src, dst in typed_chunks(self.edges):
-            check_ends(src, dst, self.edges.num_vertices)
+            check_ends(src, dst, self.num_vertices)
             ends = (dst, src) if self.reverse and self.directed else (src, dst)
             keep = ~(self.mask[src] | self.mask[dst])
             if self._last is not None:
@@ -123,24 +86,6 @@ class AskedEdges:
     def _leads_beyond(self, src: VertexArray, dst: VertexArray) -> npt.NDArray[np.bool_]:
         assert self._last is not None
         return np.asarray(self._last[src] & self._unreached[dst])
-
-    def without_root(self, outcome: Validation) -> Validation:
-        if not self.has_root:
-            return outcome
-        root, many = self.num_vertices - 1, len(self.sources)
-        message = outcome.message.replace(f"source {root}", f"{many} sources", 1)
-        if outcome.valid:
-            message = f"{many} sources: valid; {outcome.reached - 1} vertices reached, "
-            message += f"depth {outcome.depth - 1}"
-        else:
-            message += f" (vertex {root} at depth 0 stands for the root above all sources)"
-        return replace(
-            outcome,
-            message=message,
-            reached=outcome.reached - 1,
-            depth=max(outcome.depth - 1, 0),
-            nedge=max(outcome.nedge - many, 0),
-        )
 
 
 CHECK_NAMES = {
@@ -185,7 +130,7 @@ class Failure(NamedTuple):
 class CheckedSearch:
     """The figures of a search. `column` is its column in the group, None if check 1 or 2 failed."""
 
-    source: int
+    sources: tuple[int, ...]
     reached: int
     depth: int
     failure: Failure | None
@@ -194,12 +139,14 @@ class CheckedSearch:
 
     def outcome(self) -> Validation:
         counts = self.nedge, self.reached, self.depth
+        many = len(self.sources)
+        of = f"source {self.sources[0]}" if many == 1 else f"{many} sources"
         if self.failure is None:
-            message = f"source {self.source}: valid; {self.reached} vertices reached, "
-            return Validation(True, f"{message}depth {self.depth}", None, None, None, *counts)
+            message = f"{of}: valid; {self.reached} vertices reached, depth {self.depth}"
+            return Validation(True, message, None, None, None, *counts)
         check, vertex, detail = self.failure
         name = CHECK_NAMES[check]
-        message = f"source {self.source}: check {check} ({name}) fails at vertex {vertex}: {detail}"
+        message = f"{of}: check {check} ({name}) fails at vertex {vertex}: {detail}"
         return Validation(False, message, check, name, vertex, *counts)
 
 
@@ -212,22 +159,26 @@ def unreached_depth(dtype: np.dtype[Any]) -> int:
 
 
 def check_tree(
-    source: int, parent: npt.NDArray[Any], level: npt.NDArray[Any] | None, packed: _Int64Array
+    sources: tuple[int, ...],
+    parent: npt.NDArray[Any],
+    level: npt.NDArray[Any] | None,
+    packed: _Int64Array,
 ) -> CheckedSearch:
-    reached, suspect = loops.pack(parent, source, packed)
-    failure = _check_parents(parent, source, suspect)
+    roots = np.array(sources, np.int64)
+    reached, suspect = loops.pack(parent, roots, packed)
+    failure = _check_parents(parent, roots, suspect)
     depth = 0 if failure else int(loops.compute_depths(packed, reached))
     if depth < 0:
-        cycle = int(loops.find_cycle(packed, source))
+        cycle = int(loops.find_cycle(packed, roots))
         failure = Failure(1, cycle, f"following the parents from vertex {cycle} leads back to it")
     if failure is None and level is not None:
         failure = _check_levels(level, packed)
-    return CheckedSearch(source, int(reached), max(depth, 0), failure)
+    return CheckedSearch(sources, int(reached), max(depth, 0), failure)
 
 
-def _check_parents(parent: npt.NDArray[Any], source: int, suspect: int) -> Failure | None:
+def _check_parents(parent: npt.NDArray[Any], roots: _Int64Array, suspect: int) -> Failure | None:
     """Run check 1 except for cycles; `suspect` is from `pack`."""
-    if parent[source] != source:
+    for source in roots[parent[roots] != roots].tolist():
         return Failure(1, source, f"the source has parent {parent[source]} instead of itself")
     if suspect == parent.size:
         return None
@@ -286,7 +237,7 @@ class RankValidator(HostTree):
         counted_twice = self._input_degree is not None and not self._share.directed
         nedge = int(totals[1]) // (1 + counted_twice)
         reached = int(totals[0]) // communicator.num_hosts
-        return CheckedSearch(source, reached, int(depth[0]), first, nedge=nedge).outcome()
+        return CheckedSearch((source,), reached, int(depth[0]), first, nedge=nedge).outcome()
 
     def _check_tree(self, source: int) -> tuple[int, int, tuple[int, int, str] | None]:
         parents = self._parents

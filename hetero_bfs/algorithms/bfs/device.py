@@ -7,7 +7,7 @@ edges stream. A search migrates between executors by `receive` and `send`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Found, Frontier
 from hetero_bfs.devices.machine import Tuning, default_tuning
 from hetero_bfs.devices.opencl.device_run import DeviceRun, both_ways
-from hetero_bfs.devices.opencl.opencl_device import OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.edge_source import NO_VERTEX
 from hetero_bfs.graph.search_graph import SearchGraph
@@ -31,7 +31,7 @@ from hetero_bfs.scheduling.strategies import Strategy, plain
 
 
 class DeviceExecutor(DeviceRun):
-    """Runs levels of searches of one graph on one device.
+    """What executors of one graph's searches on a device share.
 
     A subclass creates the buffers `parent` and `visited` (the two bitmaps of visited vertices). The
     default tuning depends on the type of the device.
@@ -58,48 +58,11 @@ class DeviceExecutor(DeviceRun):
         self.notes: list[str] = []
         """Lines for the user."""
 
-    @property
-    def results(self) -> DeviceResults | None:
-        """Restores results on the device; None if the host must do it."""
-        return None
-
-    @property
-    def one_launch(self) -> bool:
-        """Whether one launch runs all levels."""
-        return False
-
-    @property
-    def num_parts(self) -> int:
-        """Parts, or pages, of the edge array."""
-        raise NotImplementedError
-
-    def build_kernels(self) -> None:
-        """Compile the kernels; called once, before any method below."""
-        raise NotImplementedError
-
-    def begin(self, source: int, frontier: Frontier) -> None:
-        """Make `source` (a new id) the only visited vertex and the frontier."""
-        raise NotImplementedError
-
     def clear(self, frontier: Frontier) -> None:
         """Reset the arrays after a search: no vertex is visited, none has a parent."""
         self.acquire()
         self.device.fill(self.parent, 0xFF)
         self.device.fill(self.visited[frontier.visited_index], 0)
-
-    def receive_policy(self, policy: Policy, interval: int) -> None:
-        """Optionally receive the policy of the next searches in advance."""
-
-    def start_early(
-        self,
-        policy: Policy,
-        interval: int,
-        source: int,
-        chosen: int,
-        frontier: Frontier,
-        limit: int,
-    ) -> None:
-        """Optionally launch a search before `run_levels` is called for it."""
 
     def run_levels(
         self,
@@ -135,26 +98,11 @@ class DeviceExecutor(DeviceRun):
     def _policy_of(self, strategy: Strategy) -> Policy:
         return fixed_policy([0], [strategy.on(self.place)])
 
-    def to_queue(self, frontier: Frontier) -> float:
-        """Convert a frontier from a bitmap to a queue; return the seconds."""
-        raise NotImplementedError
-
-    def launch_nothing(self, frontier: Frontier) -> None:
-        """Launch and read back without running a level: the fixed cost of a stay on the device."""
-        raise NotImplementedError
-
     def acquire(self) -> None:
         """Return shared memory, if any, to the device after the host used it."""
 
     def release(self) -> None:
         """Let the host use the shared memory."""
-
-    def receive(self, frontier: Frontier, with_queue: bool) -> None:
-        raise NotImplementedError
-
-    def send(self, frontier: Frontier, with_queue: bool) -> None:
-        """Send the frontier to the host, which notes a queue."""
-        raise NotImplementedError
 
     def add_host_finds(self, host: CPUExecutor, frontier: Frontier) -> None:
         """Complete the parents here: the host sends a list of its finds, or all that it has."""
@@ -166,16 +114,38 @@ class DeviceExecutor(DeviceRun):
             self.write_visited(host.visited[index], index)
         self.merge_parents(host.parent, index)
 
+    def bind_parents(self, bind: Callable[..., BoundKernel], scratch: Any, room: int) -> None:
+        """Bind the kernels that take parents from the host, through `scratch`, uint32 (room,)."""
+        self._scratch, self._room = scratch, room
+        self._scatter = bind("scatter_parents", VARIES, scratch, self.parent)
+        self._merge = [
+            bind("merge_parents", VARIES, VARIES, visited, scratch, self.parent)
+            for visited in self.visited
+        ]
+
     def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
         """Add vertices that the host found and their parents, shape (pairs, 2)."""
-        raise NotImplementedError
+        for part in self._sent(pairs, self._room // 2):
+            self.launch(self._scatter, len(part), np.uint32(len(part)))
 
     def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
         """Add the parents of all vertices that only the host found, from the host's `parent`.
 
         Bitmap number `index` has all visited vertices.
         """
-        raise NotImplementedError
+        begin = 0
+        for part in self._sent(parent, self._room):
+            self.launch(self._merge[index], len(part), np.uint32(len(part)), np.uint32(begin))
+            begin += len(part)
+
+    def _sent(self, found: npt.NDArray[np.uint32], room: int) -> Iterator[npt.NDArray[np.uint32]]:
+        """Yield parts of what the host found, of at most `room` items, while each is in scratch."""
+        for begin in range(0, len(found), room):
+            part = found[begin : begin + room]
+            event = self.device.send(self.device.queue, self._scratch, part)
+            yield part
+            self.device.finish()
+            del event  # PyOpenCL waits for a copy when its event is deleted
 
     def read_visited(self, visited: npt.NDArray[np.uint32], index: int) -> None:
         """Copy bitmap number `index` to the host."""
@@ -194,16 +164,6 @@ class DeviceExecutor(DeviceRun):
     def read_parents(self, parent: npt.NDArray[np.uint32]) -> None:
         """Copy the parents that this device found to the host."""
         self.device.read(parent, self.parent)
-
-    def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
-        """Ignore the vertices of a bitmap until `end_mask`.
-
-        The search started on the host, whose bitmap of visited vertices already includes them.
-        """
-        raise NotImplementedError
-
-    def end_mask(self) -> None:
-        raise NotImplementedError
 
 
 class OpenCLExecutor(DeviceExecutor):
@@ -228,6 +188,8 @@ class OpenCLExecutor(DeviceExecutor):
         super().__init__(device, graph, tuning)
         self._spare_bytes = spare_bytes
         self.lists = DeviceGraph(self, graph, max_alloc_bytes)
+        self.num_parts = len(self.lists.partition.parts)
+        """Parts of the edge array."""
         self.memory = SearchMemory(device, host, self.offset_type)
         self.parent, self.visited = self.memory.parent, self.memory.visited
         self._edge_bits = host.edge_bits
@@ -237,16 +199,18 @@ class OpenCLExecutor(DeviceExecutor):
         self._plain: SearchProgram | None = None  # set while `program` is the masked one
         self._masked: tuple[SearchProgram, Any] | None = None  # and the buffer of the mask
 
-    @property
-    def num_parts(self) -> int:
-        return len(self.lists.partition.parts)
-
     def build_kernels(self) -> None:
         """Compile the kernels for this graph's offsets and parts; drivers cache them on disk."""
         self.program = self._make_program()
         self.groups = self.program.groups
+        room = max(self.graph.num_searched, 2)
+        self.bind_parents(self.program.bind, self.memory.queue[0], room)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
+        """Ignore the vertices of a bitmap until `end_mask`.
+
+        The search started on the host, whose bitmap of visited vertices already includes them.
+        """
         if self._masked is None:
             buffer = self.device.buffer(mask.size, np.uint32)
             self._masked = self._make_program(mask=buffer), buffer
@@ -261,6 +225,7 @@ class OpenCLExecutor(DeviceExecutor):
 
     @cached_property
     def results(self) -> DeviceResults | None:
+        """Restores results on the device; None if the host must do it."""
         if self.unified:
             return None
         try:
@@ -269,11 +234,8 @@ class OpenCLExecutor(DeviceExecutor):
             self.notes.append(f"the host restores results: {error}")
             return None
 
-    @property
-    def one_launch(self) -> bool:
-        return self.program.one_launch
-
     def begin(self, source: int, frontier: Frontier) -> None:
+        """Make `source` (a new id) the only visited vertex and the frontier."""
         self.acquire()
         self.program.run(self._policy_of(plain("top-down", "device")), source, 0, 0, frontier)
 
@@ -296,6 +258,7 @@ class OpenCLExecutor(DeviceExecutor):
         return time.perf_counter() - started
 
     def launch_nothing(self, frontier: Frontier) -> None:
+        """Launch and read back without running a level: the fixed cost of a stay on the device."""
         frontier.state[schema.CHOSEN] = 0
         policy = self._policy_of(plain("top-down", "device"))
         self.program.run(policy, NO_VERTEX, frontier.level, 0, frontier)
@@ -308,6 +271,7 @@ class OpenCLExecutor(DeviceExecutor):
         return self._by_master[strategy]
 
     def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Receive the policy of the next searches in advance."""
         self.program.load_policy(policy, interval, self.place)
 
     def start_early(
@@ -319,7 +283,8 @@ class OpenCLExecutor(DeviceExecutor):
         frontier: Frontier,
         limit: int,
     ) -> None:
-        if self.one_launch:
+        """Launch a search before `run_levels` is called for it, if one launch runs all levels."""
+        if self.program.one_launch:
             self.program.load_policy(policy, interval, self.place)
             self.program.start_early(source, chosen, frontier, limit)
 
@@ -353,13 +318,6 @@ class OpenCLExecutor(DeviceExecutor):
         if leaves:
             steps.begin_next(frontier.state, state, records)
         return bool(state[steps.STATUS] == steps.ENDED and first + levels < limit)
-
-    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        if pairs.size:
-            self.program.scatter_parents(pairs)
-
-    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
-        self.program.merge_parents(parent, index)
 
     def acquire(self) -> None:
         self.memory.acquire()

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,22 +128,21 @@ class DeviceGraph:
                 limit_bytes //= 2
 
     def _upload_parts(self, indices: npt.NDArray[np.uint32]) -> list[Any]:
-        """Upload the parts; the list is padded to `num_buffers`."""
         if len(self.partition.parts) == 1:
             return [self._shared(indices)]
         whole = aligned_copy(indices)
-        parts = [self._device.upload(whole[part]) for part in self.partition.parts]
-        return parts + parts[:1] * (self.num_buffers - len(parts))
+        return [self._device.upload(whole[part]) for part in self.partition.parts]
 
-    @property
-    def num_buffers(self) -> int:
-        """Number of parts that the kernel takes: a power of two, for fewer programs."""
-        return 1 << (len(self.partition.parts) - 1).bit_length()
+    def macros(self) -> str:
+        """Return PARAMS(name) and ARGS(name), the parts as kernel parameters and as arguments."""
+        names = [f"name##{number}" for number in range(len(self.partition.parts))]
+        params = ", ".join(f"__global const uint *restrict {name}" for name in names)
+        return f"#define PARAMS(name) {params}\n#define ARGS(name) {', '.join(names)}\n"
 
     def options(self) -> dict[str, int | bool]:
         split = len(self.partition.parts) > 1
         return {
-            "NUM_PARTS": self.num_buffers,
+            "NUM_PARTS": len(self.partition.parts),
             # A single part needs no shift. Without it, graphs share a compiled program.
             "PART_SHIFT": self.partition.shift if split else 0,
             "DIRECTED": self._graph.graph.directed,
@@ -198,11 +196,8 @@ class SearchMemory:
             self.visited = [device.buffer(bits.size, np.uint32) for bits in host.visited]
             self.queue = [device.buffer(max(n, 2), np.uint32) for _ in range(2)]
             self.offsets = [device.buffer(n, offset_type) for _ in range(2)]
-
-    @property
-    def arguments(self) -> list[Any]:
+        self.arguments = [self.parent, *self.visited, *self.queue, *self.offsets]
         """The buffers, in the order in which kernels take them."""
-        return [self.parent, *self.visited, *self.queue, *self.offsets]
 
     def acquire(self) -> None:
         while self._mappings:
@@ -259,7 +254,6 @@ class DeviceResults(DeviceRun):
         self, device: OpenCLDevice, graph: SearchGraph, memory: SearchMemory, spare_bytes: int
     ) -> None:
         super().__init__(device, both_ways(graph))
-        self._memory = memory
         self._size, self._searched = graph.num_vertices, graph.num_searched
         relabelling = graph.relabelling
         needed = 4 * (2 * self._size + self._searched)
@@ -274,31 +268,24 @@ class DeviceResults(DeviceRun):
         room = min(self._size, _PARTS * _PART_VERTICES)
         self._parts: npt.NDArray[np.uint32] = device.host_array(room, np.uint32)
         self._program = self.build()
-        self._restore_parents = self._bind(
-            "restore_parents", self._size, self._searched,
-            self._new_of_old, self._old_of_new, memory.parent, self._result,
+        bind, n = self._bind, self._searched
+        self._restore_parents = bind(
+            "restore_parents", self._size, n, self._new_of_old, self._old_of_new, memory.parent,
+            self._result,
         )  # fmt: skip
+        # Depths are in either of the two queues.
+        pairs = list(zip(memory.queue, memory.offsets, strict=True))
+        self._begin_depths = bind("begin_depths", n, memory.parent, *pairs[0])
+        self._double_depths = [bind("double_depths", n, *pairs[i], *pairs[1 - i]) for i in range(2)]
+        self._restore_levels = [
+            bind("restore_levels", self._size, n, self._new_of_old, *pair, self._result)
+            for pair in pairs
+        ]
 
     def _bind(self, name: str, items: int, *arguments: Any) -> BoundKernel:
         """Bind a kernel, whose first argument is the number of items."""
         given = [np.uint32(a) if isinstance(a, int) else a for a in (items, *arguments)]
         return self.device.bind(self._program, name, *given)
-
-    @cached_property
-    def _depth_kernels(self) -> tuple[BoundKernel, list[BoundKernel], list[BoundKernel]]:
-        """The kernels that begin depths, double them, and restore levels.
-
-        The latter are pairs, by which of the two queues has the depths.
-        """
-        n, memory, bind = self._searched, self._memory, self._bind
-        pairs = list(zip(memory.queue, memory.offsets, strict=True))
-        begin = bind("begin_depths", n, memory.parent, *pairs[0])
-        double = [bind("double_depths", n, *pairs[i], *pairs[1 - i]) for i in range(2)]
-        restore = [
-            bind("restore_levels", self._size, n, self._new_of_old, *pair, self._result)
-            for pair in pairs
-        ]
-        return begin, double, restore
 
     def send_parents(self, receive: Receive) -> None:
         self.launch(self._restore_parents, self._size)
@@ -306,12 +293,11 @@ class DeviceResults(DeviceRun):
 
     def send_levels(self, deepest: int, receive: Receive) -> None:
         """Restore the levels, which are at most `deepest`, and send them in parts."""
-        begin, double, restore = self._depth_kernels
-        self.launch(begin, self._searched)
+        self.launch(self._begin_depths, self._searched)
         doublings = max((deepest - 1).bit_length() - 1, 0)
         for number in range(doublings):
-            self.launch(double[number % 2], self._searched)
-        self.launch(restore[doublings % 2], self._size)
+            self.launch(self._double_depths[number % 2], self._searched)
+        self.launch(self._restore_levels[doublings % 2], self._size)
         self._send(receive)
 
     def _send(self, receive: Receive) -> None:
@@ -342,20 +328,16 @@ class SavedParents:
     def room(self, count: int, n: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
         """Return memory for the parents of `count` searches, uint32 (count, n).
 
-        If a device is given, the memory is pinned for fast copies from it.
+        If a device is given, the memory is pinned for fast copies from it, unless that fails.
         """
         if self._memory.size < count * n:
             self.release()  # first, so that both never exist at the same time
-            self._memory = _memory_for_copies(count * n, device)
+            if device is not None:
+                with suppress(DeviceError):
+                    self._memory = device.host_array(count * n, np.uint32)
+            if self._memory.size == 0:
+                self._memory = aligned_empty(count * n, np.uint32)
         return self._memory[: count * n].reshape(count, n)
 
     def release(self) -> None:
         self._memory = np.empty(0, np.uint32)
-
-
-def _memory_for_copies(size: int, device: OpenCLDevice | None) -> npt.NDArray[np.uint32]:
-    """Return pinned memory for fast copies from the device; plain memory if that fails."""
-    if device is not None:
-        with suppress(DeviceError):
-            return device.host_array(size, np.uint32)
-    return aligned_empty(size, np.uint32)

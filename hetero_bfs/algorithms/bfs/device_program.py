@@ -86,7 +86,6 @@ class SearchProgram(DeviceRun):
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
         self._functions = twins(device_policy.FUNCTIONS, **device_policy.KINDS)
-        self._check_group()
         make = device.buffer
         self._counters = make(
             steps.NUM_COUNTERS * steps.COUNTER_WORDS
@@ -108,12 +107,6 @@ class SearchProgram(DeviceRun):
             self._program, self._steps = self._build_steps()
         self.groups = self._useful_groups()
         self._bind_search()
-        bind, queue, parent = self.bind, memory.queue[0], memory.parent
-        self._scatter = bind("scatter_parents", VARIES, queue, parent)
-        self._merge = [
-            bind("merge_parents", VARIES, np.uint32(0), visited, queue, parent)
-            for visited in memory.visited
-        ]
 
     def bind(self, name: str, *arguments: Any) -> BoundKernel:
         return self.device.bind(self._program, name, *arguments)
@@ -134,19 +127,6 @@ class SearchProgram(DeviceRun):
         self.launch_all(self._kernels[0], self._words, *_FIRST_LAUNCH)
         self._early = self._words.copy(), self._packed
 
-    def scatter_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        self._add(pairs, self._scatter)
-
-    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
-        self._add(parent, self._merge[index])
-
-    def _add(self, parents: npt.NDArray[np.uint32], kernel: BoundKernel) -> None:
-        """Write parents that the host found; they are copied through a queue's memory."""
-        event = self.device.send(self.device.queue, self._memory.queue[0], parents)
-        self.launch(kernel, len(parents), np.uint32(len(parents)))
-        self.device.finish()
-        del event  # PyOpenCL waits for a copy when its event is deleted
-
     def _build_steps(self) -> tuple[Any, tuple[str, ...]]:
         """Return the program that runs one step per launch, and the names of its kernels.
 
@@ -157,26 +137,11 @@ class SearchProgram(DeviceRun):
                 return self._build(ONE_STEP=True), _ONE_KERNEL
         return self._build(), ("other_step", "push_step", "pull_step")
 
-    def _check_group(self) -> None:
-        limit, size = self.device.info.max_work_group_size, self.group
-        if size > limit:
-            raise DeviceError(
-                f"the tuning for {self.device.info.name} has work-groups of {size}; the device "
-                f"runs at most {limit}; train again, or give a tuning of smaller groups"
-            )
-        limit = self.device.info.local_memory_bytes
-        needed = self._tuning.local_bytes(np.dtype(self.offset_type).itemsize)
-        if needed > limit:
-            raise DeviceError(
-                f"the tuning for {self.device.info.name} needs {needed} bytes of local memory; "
-                f"the device has {limit}; train again, or give a tuning of smaller groups"
-            )
-
     def _build(self, **form: bool) -> Any:
         tuning = self._tuning
         limits_registers = tuning.registers and self.device.is_nvidia
         return self.build(
-            self._functions,
+            self._functions + self._lists.macros(),
             [f"-cl-nv-maxrregcount={tuning.registers}"] if limits_registers else [],
             ITEMS=tuning.edges_per_item,
             VERTICES_PER_ITEM=tuning.vertices_per_item,
@@ -305,14 +270,6 @@ class SearchProgram(DeviceRun):
             self._clear_counts()
             self._launches_pending = False
 
-    def _is_launched(self) -> bool:
-        """Tell whether `start_early` launched the state in `_words`; discard any other launch."""
-        early, self._early = self._early, None
-        if early and early[1] is self._packed and np.array_equal(early[0], self._words):
-            return True
-        self.discard_launches()
-        return False
-
     def rows(self, first: int, levels: int) -> npt.NDArray[np.uint64]:
         """Return the report's rows of these levels; usually they have been read already."""
         rows = self._read[steps.ROWS :].reshape(LOG_ROWS, steps.ROW_WORDS)
@@ -331,10 +288,18 @@ class SearchProgram(DeviceRun):
     ) -> npt.NDArray[np.uint64]:
         """Run by the loaded policy until the device has nothing left to do; return its state."""
         steps.write_state(frontier.state, source, limit, flags, self._words)
-        launches = int(self._is_launched())
+        early, self._early = self._early, None
+        is_launched = early and early[1] is self._packed and np.array_equal(early[0], self._words)
+        if not is_launched:
+            self.discard_launches()
+        launches = int(bool(is_launched))
         self._launches_pending = True
         levels = limit - frontier.level
-        kernels = [] if launches else self._first_kernels(policy, source, levels, frontier)
+        top_down = policy.top_down[frontier.chosen]
+        step = steps.PUSH if top_down else steps.PULL
+        if source != NO_VERTEX or (top_down and not frontier.has_queue):
+            step = steps.TO_QUEUE
+        kernels = [] if launches else self._next_kernels(step, levels)
         while True:
             for kernel in kernels:
                 first, number = np.uint32(launches == 0), np.uint32(launches)
@@ -345,26 +310,12 @@ class SearchProgram(DeviceRun):
                 self._give_up_one_launch()
             if state[steps.STATUS] != steps.RUNNING and not state[steps.PENDING]:
                 if source != NO_VERTEX and not self.one_launch:
-                    self._note_steps(int(state[steps.DONE] - self._words[steps.DONE]))
+                    count = 1 + int(state[steps.DONE] - self._words[steps.DONE])
+                    self._steps_to_queue = min(max(count, _FEWEST_STEPS), _MOST_STEPS)
                 self._words[steps.DONE] = state[steps.DONE]
                 self._launches_pending = False
                 return state
             kernels = self._next_kernels(int(state[steps.STEP]), levels)
-
-    def _note_steps(self, count: int) -> None:
-        """Store the number of launches for the next search: one more than this search had steps.
-
-        Sources differ. Launches after the end return at once.
-        """
-        self._steps_to_queue = min(max(count + 1, _FEWEST_STEPS), _MOST_STEPS)
-
-    def _first_kernels(
-        self, policy: Policy, source: int, levels: int, frontier: Frontier
-    ) -> list[BoundKernel]:
-        top_down = policy.top_down[frontier.chosen]
-        if source != NO_VERTEX or (top_down and not frontier.has_queue):
-            return self._next_kernels(steps.TO_QUEUE, levels)
-        return self._next_kernels(steps.PUSH if top_down else steps.PULL, levels)
 
     def _next_kernels(self, step: int, levels: int) -> list[BoundKernel]:
         """Return the kernels to queue, beginning with this step; at most `levels` levels are left.

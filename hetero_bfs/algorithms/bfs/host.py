@@ -215,7 +215,7 @@ class CPUExecutor(HostRun):
         from hetero_bfs.algorithms.bfs.kernels.level import CHUNK_EDGES
 
         forward, backward = self.graph.graph, self.graph.graph.transpose
-        indptr = _narrow(forward.indptr)
+        indptr = narrow_offsets(forward.indptr)
         # One cache line more than a chunk, so that threads do not share lines.
         scratch = (self.threads, CHUNK_EDGES + 64)
         owners = self._count_owners()
@@ -225,7 +225,7 @@ class CPUExecutor(HostRun):
             "indptr": indptr,
             "indices": forward.indices,
             "degree": self.graph.degree,
-            "backward_indptr": indptr if backward is forward else _narrow(backward.indptr),
+            "backward_indptr": indptr if backward is forward else narrow_offsets(backward.indptr),
             "backward_indices": backward.indices,
             "first": self.graph.first,
             "parent": self.parent,
@@ -284,7 +284,7 @@ class CPUExecutor(HostRun):
         from hetero_bfs.support.parallel import level_address
 
         visible = self._visible(struct)
-        super()._link(visible)
+        super()._link(struct)
         for row, strategy in enumerate(STRATEGIES.values()):
             if strategy.device_kind == "cpu":
                 module, _, name = strategy.kernel.partition(":")
@@ -323,7 +323,8 @@ class CPUExecutor(HostRun):
         return run_worker
 
 
-def _narrow(indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | npt.NDArray[np.uint32]:
+def narrow_offsets(indptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return 32-bit offsets if they suffice: searches read them at random."""
     return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from hetero_bfs.algorithms.bfs.device import DeviceExecutor, OpenCLExecutor
+from hetero_bfs.algorithms.bfs.device import OpenCLExecutor
 from hetero_bfs.algorithms.bfs.device_memory import bytes_in_memory
 from hetero_bfs.algorithms.bfs.heads import plan_stream
 from hetero_bfs.algorithms.bfs.host import CPUExecutor
@@ -28,13 +29,15 @@ from hetero_bfs.scheduling.policy import Policy, choose_level
 from hetero_bfs.scheduling.selectors import Selector
 from hetero_bfs.support.memory import format_bytes
 
+Device = OpenCLExecutor | StreamedExecutor
+
 _USABLE_SHARE = 0.9
 """Share of the device's memory to use if no budget is given; drivers and others need the rest."""
 
 
 def open_devices(
     graph: SearchGraph, options: EngineOptions
-) -> tuple[CPUExecutor, list[DeviceExecutor], list[str]]:
+) -> tuple[CPUExecutor, list[Device], list[str]]:
     """Return the host, the devices that can hold the graph, and notes for the user.
 
     Raises `DeviceError` if a device that the options name is missing or cannot be opened, or a
@@ -42,7 +45,7 @@ def open_devices(
     """
     infos, notes = options.find_devices()
     host: CPUExecutor | None = None
-    devices: list[DeviceExecutor] = []
+    devices: list[Device] = []
     for info in infos:
         said: list[str] = []
         try:
@@ -76,12 +79,12 @@ def open_devices(
     return host or CPUExecutor(graph, options.threads), devices, notes
 
 
-def streaming_of(accelerator: DeviceExecutor | None) -> Streaming | None:
+def streaming_of(accelerator: Device | None) -> Streaming | None:
     return accelerator.streaming if isinstance(accelerator, StreamedExecutor) else None
 
 
-def bytes_streamed_by(accelerator: DeviceExecutor | None) -> int:
-    return accelerator.bytes_sent if isinstance(accelerator, StreamedExecutor) else 0
+def bytes_streamed_by(accelerator: Device | None) -> int:
+    return accelerator.memory.bytes_sent if isinstance(accelerator, StreamedExecutor) else 0
 
 
 def trained_tuning(info: DeviceInfo, notes: list[str]) -> Tuning | None:
@@ -99,7 +102,7 @@ def open_executor(
     host: CPUExecutor,
     options: EngineOptions,
     notes: list[str],
-) -> DeviceExecutor:
+) -> Device:
     """Return an executor that holds the edges if they fit, else a streaming one.
 
     Raises `BudgetError` if the arrays per vertex do not fit, or the graph does not fit on a device
@@ -131,9 +134,6 @@ def open_executor(
 FIRST_RECORDS = 64
 """Initial number of levels with records."""
 
-_MOST_COPIED_BYTES = 1 << 20
-"""Most bytes of a search's records that are copied: a copy of more takes longer than new memory."""
-
 _MOST_FIRST_RECORDS = 4096
 
 
@@ -146,28 +146,26 @@ class Platform:
 
     graph: SearchGraph
     host: CPUExecutor
-    devices: Sequence[DeviceExecutor] = ()
+    devices: Sequence[Device] = ()
     records: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     _first_records: dict[tuple[int, int], tuple[Policy, npt.NDArray[np.float64]]] = field(
         default_factory=dict
     )
     """Records of first levels, by the policy's id and `Selector.first_edges`."""
 
-    _scratch: npt.NDArray[np.uint32] | None = None
-
     def __post_init__(self) -> None:
         for number, device in enumerate(self.devices):
             device.place = 1 + number
 
     @property
-    def accelerator(self) -> DeviceExecutor | None:
+    def accelerator(self) -> Device | None:
         """The first device, for which an engine chooses strategies; None without one."""
         return self.devices[0] if self.devices else None
 
-    def device_at(self, place: int) -> DeviceExecutor:
+    def device_at(self, place: int) -> Device:
         return self.devices[place - 1]
 
-    def executor(self, place: int) -> CPUExecutor | DeviceExecutor:
+    def executor(self, place: int) -> CPUExecutor | Device:
         return self.host if place == schema.HOST else self.device_at(place)
 
     def close(self) -> None:
@@ -194,14 +192,6 @@ class Platform:
         while self.records.shape[0] < rows:
             self.records = np.concatenate((self.records, np.empty_like(self.records)))
         return self.records
-
-    def take_records(self, rows: int) -> npt.NDArray[np.float64]:
-        """Return the first records, which later searches do not change."""
-        taken = self.records[:rows]
-        if taken.nbytes < _MOST_COPIED_BYTES:
-            return taken.copy()
-        self.records = np.empty_like(self.records)  # its pages take no memory before their use
-        return taken
 
     def choose(
         self,
@@ -265,9 +255,7 @@ class Platform:
         left = self.graph.graph.num_stored_edges - frontier.edges
         return id(selector.policy), selector.first_edges(frontier.edges, left)
 
+    @cached_property
     def scratch_parents(self) -> npt.NDArray[np.uint32]:
-        """Return host memory for a copy of a device's parents; later calls return it again."""
-        if self._scratch is None:
-            device = self.devices[0].device
-            self._scratch = device.host_array(self.graph.num_searched, np.uint32)
-        return self._scratch
+        """Host memory for a copy of a device's parents."""
+        return self.devices[0].device.host_array(self.graph.num_searched, np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +103,10 @@ def check_query(
 
 def _parent_dtype(dtype: Any, num_vertices: int) -> str:
     """Return the name of the parents' type: int64 or int32, in the machine's byte order."""
-    name = dtype if isinstance(dtype, str) and dtype in _PARENT_DTYPES else _name_of(dtype)
+    name = dtype if isinstance(dtype, str) else ""
+    if name not in _PARENT_DTYPES:
+        with suppress(TypeError):
+            name = str(np.dtype(dtype))  # this takes microseconds
     if name not in _PARENT_DTYPES:
         raise ArgumentError(f"dtype is {shown(dtype)}; give 'int64' or 'int32'")
     if name == "int32" and num_vertices > 2**31:
@@ -111,14 +115,6 @@ def _parent_dtype(dtype: Any, num_vertices: int) -> str:
             "give 'int64'"
         )
     return name
-
-
-def _name_of(dtype: Any) -> str | None:
-    """Return the name of a type that NumPy knows; this takes microseconds."""
-    try:
-        return None if dtype is None else str(np.dtype(dtype))
-    except TypeError:
-        return None
 
 
 def check_many(

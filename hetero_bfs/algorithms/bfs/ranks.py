@@ -214,11 +214,15 @@ class DistributedSearch(RankRun[RankExecutor]):
             sent = exchange.bytes_sent
             on_device = decision.is_on_device(direction, frontier.state)
             moving = self._move(frontier, direction, on_device)
-            runner = self._runner(frontier)
+            runner: RankExecutor | RankDevice = self.host
+            if self.device is not None and frontier.place != schema.HOST:
+                runner = self.device
             run = self._push if direction == "top-down" else self._pull
             seconds = run(runner, frontier)
             decision.learn(direction, on_device, seconds)
-            self._look_for_target(runner, frontier)
+            target = frontier.target
+            if target is not None and runner.has_visited(target, frontier.visited_index):
+                frontier.state[schema.TARGET] = schema.FOUND_TARGET  # this rank owns it
             if moving and on_device and began_on_host:
                 decision.learn_start(on_host + moving, len(levels))
             on_host += seconds
@@ -238,12 +242,6 @@ class DistributedSearch(RankRun[RankExecutor]):
             began = now
         return levels
 
-    def _look_for_target(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> None:
-        """Note whether this rank owns the target, and has found it."""
-        target = frontier.target
-        if target is not None and runner.has_visited(target, frontier.visited_index):
-            frontier.state[schema.TARGET] = schema.FOUND_TARGET
-
     def _move(self, frontier: Frontier, direction: Direction, on_device: bool) -> float:
         if self.device is None or on_device == (frontier.place != schema.HOST):
             return 0.0
@@ -253,11 +251,6 @@ class DistributedSearch(RankRun[RankExecutor]):
         else:
             self.device.leave(frontier, direction)
         return time.perf_counter() - began
-
-    def _runner(self, frontier: Frontier) -> RankExecutor | RankDevice:
-        if self.device is None or frontier.place == schema.HOST:
-            return self.host
-        return self.device
 
     def _push(self, runner: RankExecutor | RankDevice, frontier: Frontier) -> float:
         began = time.perf_counter()

@@ -25,7 +25,7 @@ from hetero_bfs.algorithms.bfs.ranks_host import RankExecutor
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.devices.machine import DeviceInfo, Tuning
 from hetero_bfs.devices.opencl.driver import ALL_DEVICES, choose_devices, usable_devices
-from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel, OpenCLDevice
+from hetero_bfs.devices.opencl.opencl_device import VARIES, OpenCLDevice
 from hetero_bfs.errors import BudgetError, DeviceError
 from hetero_bfs.options import EngineOptions
 from hetero_bfs.ranks.communicator import Counts
@@ -119,28 +119,22 @@ class RankDevice:
         self._records = np.zeros((1, schema.record_width(len(DIRECTIONS))))
         self._counter = device.buffer(1, np.uint64)
         self._added = device.host_array(1, np.uint64)
-        self._receivers = [[self._receiver(v, q) for q in (0, 1)] for v in (0, 1)]
+        memory, degree = self._memory, self._executor.lists.degree
+        self._receivers = [
+            [
+                self._executor.program.bind(
+                    "receive_words", VARIES, VARIES, VARIES, self._words, degree, visited,
+                    memory.parent, queue, offsets, self._counter,
+                )
+                for queue, offsets in zip(memory.queue, memory.offsets, strict=True)
+            ]
+            for visited in memory.visited
+        ]  # fmt: skip
         self._policy = fixed_policy([0], [plain(direction, "device") for direction in DIRECTIONS])
         self._copies: list[Any] = []  # events; without them pyopencl would wait for the copies
         self._used = self._is_complete_here = False
         self.floor_seconds, self.move_seconds = self._measure()
         """Seconds of a push and a pull without work, float64 (2,), and of a move to the device."""
-
-    def _receiver(self, visited: int, queue: int) -> BoundKernel:
-        memory = self._memory
-        return self._executor.program.bind(
-            "receive_words",
-            VARIES,
-            VARIES,
-            VARIES,
-            self._words,
-            self._executor.lists.degree,
-            memory.visited[visited],
-            memory.parent,
-            memory.queue[queue],
-            memory.offsets[queue],
-            self._counter,
-        )
 
     def clear(self) -> None:
         """Reset the arrays for a search; the host does not wait."""

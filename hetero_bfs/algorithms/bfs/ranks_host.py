@@ -13,11 +13,11 @@ from hetero_bfs.algorithms.bfs.query import Seeds
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.ranks.communicator import Counts
 from hetero_bfs.ranks.exchange import Words
-from hetero_bfs.ranks.partition import Partition, RankGraph
+from hetero_bfs.ranks.partition import RankGraph
 from hetero_bfs.scheduling import schema
 from hetero_bfs.scheduling.strategies import STRATEGIES, plain
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import Head, Struct, chunk_address
+from hetero_bfs.support.parallel import Head, Struct
 
 _PULL_ROW = list(STRATEGIES).index(plain("bottom-up", "cpu").name)
 
@@ -40,10 +40,6 @@ class RankExecutor(CPUExecutor):
         self._sent_counts: Counts = np.zeros(stride * ranks, np.int64)
         self._sent_positions = np.zeros((self.threads, -(-ranks // stride) * stride), np.int64)
 
-    @property
-    def partition(self) -> Partition:
-        return self.graph.partition
-
     def _bitmap_words(self) -> int:
         return self.graph.partition.bitmap_words
 
@@ -55,28 +51,23 @@ class RankExecutor(CPUExecutor):
             "sent": self.sent,
             "sent_counts": self._sent_counts,
             "sent_positions": self._sent_positions,
-            "owner_of_line": self.partition.owner_of_line,
-            "first_column": self.partition.first_column,
+            "owner_of_line": self.graph.partition.owner_of_line,
+            "first_column": self.graph.partition.first_column,
         }
 
     def _visible(self, struct: Struct) -> Head:
         """Return only the `HostArrays`, which the kernels of one process take."""
         return Head("HostArrays", struct, self._num_host_arrays)
 
-    def _link(self, struct: Struct) -> None:
-        from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
-
-        super()._link(struct)
-        kernels, work = self._kernels, self.fields["work"]
-        push = kernels.push_alone if self.threads == 1 else kernels.push_chunk
-        for task, kernel in ((TOP_DOWN, push), (BLANK, kernels.blank_chunk)):
-            work[task] = chunk_address(kernel, struct.numba_type)
+    def _sees_all(self, phase: Any) -> bool:
+        return bool(phase.py_func.__module__ == self._module)
 
     def _phases(self) -> dict[int, Any]:
         from hetero_bfs.algorithms.bfs.kernels.job import BLANK, TOP_DOWN
 
-        own = (TOP_DOWN, BLANK)  # `_link` replaces them, so they are not compiled
-        return {task: one for task, one in super()._phases().items() if task not in own}
+        kernels = self._kernels
+        push = kernels.push_alone if self.threads == 1 else kernels.push_chunk
+        return super()._phases() | {TOP_DOWN: push, BLANK: kernels.blank_chunk}
 
     def start(self, seeds: Seeds, lists_found: bool = False) -> Frontier:
         """Reset the arrays; the frontier is the rank's own sources, perhaps none.
@@ -107,7 +98,7 @@ class RankExecutor(CPUExecutor):
     ) -> None:
         state = frontier.state
         for rank, words in sent:
-            first = int(self.partition.first_column[rank])
+            first = int(self.graph.partition.first_column[rank])
             found = self._kernels.receive(self.struct, state, words, first, *found)
         if state[schema.FOUND_LISTED] >= 0:
             self._kernels.list_level(self.struct, state, found[0])
@@ -122,7 +113,8 @@ class RankExecutor(CPUExecutor):
         return int(scanned)
 
     def copy_others(self, source: int, target: int) -> None:
-        own = int(self.partition.words[self.partition.rank])
+        part = self.graph.partition
+        own = int(part.words[part.rank])
         self._kernels.copy_words(self.visited[source], self.visited[target], own)
 
     def give(self, index: int, bits: npt.NDArray[np.uint32]) -> None:
@@ -132,7 +124,7 @@ class RankExecutor(CPUExecutor):
         self.visited[index][first : first + bits.size] = bits
 
     def copy_words(self, rank: int, into: Words) -> None:
-        first = int(self.partition.first_column[rank])
+        first = int(self.graph.partition.first_column[rank])
         into[:] = self.sent[first : first + into.size]
 
     def fill_sent(self, ranks: Iterable[int], counts: Counts) -> None:

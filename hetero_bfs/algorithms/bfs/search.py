@@ -119,7 +119,7 @@ class Search:
             raise
         finally:
             self._end_mask()
-        self._records = platform.take_records(frontier.row)
+        self._records = records[: frontier.row].copy()  # the next search overwrites them
         if frontier.merged > 0:
             self._tiny = platform.host.tiny_levels(frontier.level)
 
@@ -320,7 +320,7 @@ class Search:
         if place and not platform.device_at(place).unified:
             platform.device_at(place).read_visited(visited, frontier.visited_index)
         for device in apart:
-            other = platform.scratch_parents()
+            other = platform.scratch_parents
             device.read_parents(other)
             merge_parents(host.parent, other, visited)
         if not apart:
@@ -329,40 +329,30 @@ class Search:
             host.note_foreign_parents()
 
 
-def restored_parents(
-    search: Search, sources: tuple[int, ...], dtype: npt.DTypeLike = np.int64
+def restored(
+    search: Search, sources: tuple[int, ...], want: str, dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
-    """Return the parents of a search, int64 or int32, in the caller's ids.
+    """Return the parents of a search, int64 or int32, or its levels, int32, in the caller's ids.
 
-    `sources` are in the caller's ids, too.
+    `sources` are in the caller's ids, too. `want` is that of a `Query`.
     """
     host, results = search.platform.host, search.device_results
+    levels = want == "levels"
+    dtype = np.int32 if levels else dtype
     if search.source is None:
-        parent = np.full(search.platform.graph.num_vertices, -1, dtype)
+        found = np.full(search.platform.graph.num_vertices, -1, dtype)
     elif results is not None:
-        parent = host.new_result(dtype)
-        results.send_parents(_into(parent, host))
+        found = host.new_result(dtype)
+        if levels:
+            results.send_levels(search.num_levels, _into(found, host))
+        else:
+            results.send_parents(_into(found, host))
     else:
         search.gather()
-        parent = host.restore_parents(dtype)
-    if search.source is None or len(sources) > 1:
-        parent[list(sources)] = sources  # including isolated ones, which are not searched
-    return parent
-
-
-def restored_levels(search: Search, sources: tuple[int, ...]) -> npt.NDArray[np.int32]:
-    host, results = search.platform.host, search.device_results
-    if search.source is None:
-        level = np.full(search.platform.graph.num_vertices, -1, np.int32)
-    elif results is not None:
-        level = host.new_result(np.int32)
-        results.send_levels(search.num_levels, _into(level, host))
-    else:
-        search.gather()
-        level = host.restore_levels()
-    if search.source is None or len(sources) > 1:
-        level[list(sources)] = 0
-    return level
+        found = host.restore_levels() if levels else host.restore_parents(dtype)
+    if search.source is None or len(sources) > 1:  # some may have no edges, and are not searched
+        found[list(sources)] = 0 if levels else sources
+    return found
 
 
 def _into(result: npt.NDArray[Any], host: CPUExecutor) -> Receive:

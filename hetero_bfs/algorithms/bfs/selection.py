@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from hetero_bfs.algorithms.bfs.platform import Platform, streaming_of
-from hetero_bfs.algorithms.bfs.search import Search, restored_parents
+from hetero_bfs.algorithms.bfs.search import Search, restored
 from hetero_bfs.errors import DeviceError, ModelError
 from hetero_bfs.options import check_selector
 from hetero_bfs.scheduling import schema
@@ -47,14 +46,6 @@ _MOST_REFERENCE_LEVELS = 1 << 12
 """A reference search ends here: it starts at a hub, so later levels are a tail, too."""
 
 
-def reference_states(platform: Platform, source: int) -> npt.NDArray[np.float64]:
-    """Search once on the host; return the state before each level, as rehearsal.py needs it."""
-    rule = alpha_beta(None, available(False))
-    search = Search(platform, source, rule)
-    search.run(max_levels=_MOST_REFERENCE_LEVELS)
-    return search.recording().records[:, : schema.RECORD_STATE].copy()
-
-
 def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     graph = platform.graph
     if graph.num_searched == 0:
@@ -63,7 +54,7 @@ def warm_up(platform: Platform, candidates: Sequence[Strategy]) -> None:
     for schedule in warm_up_schedules(candidates):
         search = Search(platform, source, FixedSelector(*schedule))
         search.run(max_levels=len(schedule))
-        restored_parents(search, (int(graph.relabelling.old_of_new[source]),))
+        restored(search, (int(graph.relabelling.old_of_new[source]),), "parents", np.int64)
 
 
 class Selection:
@@ -84,7 +75,6 @@ class Selection:
         self._is_ready = False
         self._corrects = False
         self._known: dict[str, Correction] = {}
-        self._on_graph: WeakKeyDictionary[ModelSelector, ModelSelector] = WeakKeyDictionary()
 
     def choose(self, selector: str | Selector) -> None:
         """Use this selector from now on.
@@ -115,7 +105,10 @@ class Selection:
                 )
             self.selector = selector.uncorrected
         self.asked = selector
-        self._bind()
+        if self._is_ready and isinstance(self.selector, ModelSelector):
+            states, graph = self._reference_states, self.platform.graph
+            n, m = graph.num_searched, graph.graph.num_stored_edges
+            self.selector = self.selector.on_graph(n, m, states)
         self._correct()
 
     def get_ready(self, corrects: bool) -> None:
@@ -135,20 +128,13 @@ class Selection:
 
     @cached_property
     def _reference_states(self) -> npt.NDArray[np.float64]:
-        if self.platform.graph.num_searched == 0:
+        """The state before each level of a search on the host, as rehearsal.py needs it."""
+        platform = self.platform
+        if platform.graph.num_searched == 0:
             return np.empty((0, schema.RECORD_STATE))
-        return reference_states(self.platform, reference_source(self.platform))
-
-    def _bind(self) -> None:
-        if not (self._is_ready and isinstance(self.selector, ModelSelector)):
-            return
-        states, graph, unbound = self._reference_states, self.platform.graph, self.selector
-        bound = self._on_graph.get(unbound)
-        if bound is None:
-            bound = unbound.on_graph(graph.num_searched, graph.graph.num_stored_edges, states)
-            if bound is not unbound:  # an entry that refers to its own key is never freed
-                self._on_graph[unbound] = bound
-        self.selector = bound
+        search = Search(platform, reference_source(platform), alpha_beta(None, available(False)))
+        search.run(max_levels=_MOST_REFERENCE_LEVELS)
+        return search.recording().records[:, : schema.RECORD_STATE].copy()
 
     def _correct(self) -> None:
         """Take the correction of a selector with a model."""

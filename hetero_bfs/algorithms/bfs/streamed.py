@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,6 +70,9 @@ class StreamedExecutor(DeviceExecutor):
 
     constants: ClassVar = (heads.OPENCL,)
 
+    results: None = None
+    """The host restores results."""
+
     def __init__(
         self,
         device: OpenCLDevice,
@@ -80,6 +84,8 @@ class StreamedExecutor(DeviceExecutor):
         super().__init__(device, graph, tuning)
         self.host, self.plan = host, plan
         self.edge_bits = host.edge_bits
+        self.num_parts = heads.num_pages(graph) * len(self.ways)
+        """Pages of the edges, of both directions if the graph is directed."""
         self._upload()
         n, words = graph.num_searched, -(-graph.num_searched // 32)
         self.parent = device.buffer(n, np.uint32)
@@ -113,11 +119,6 @@ class StreamedExecutor(DeviceExecutor):
         ]
 
     @property
-    def num_parts(self) -> int:
-        """Pages of the edges, of both directions if the graph is directed."""
-        return heads.num_pages(self.graph) * len(self.ways)
-
-    @property
     def streaming(self) -> Streaming:
         return Streaming(
             edge_bytes=sum(way.arrays[0].nbytes for way in self.ways),
@@ -127,10 +128,6 @@ class StreamedExecutor(DeviceExecutor):
             resident_neighbours=len(self.plan.columns[0]),
             budget_bytes=self.plan.budget_bytes,
         )
-
-    @property
-    def bytes_sent(self) -> int:
-        return self.memory.bytes_sent
 
     def build_kernels(self) -> None:
         device, pages = self.device, heads.num_pages(self.graph)
@@ -153,17 +150,8 @@ class StreamedExecutor(DeviceExecutor):
         self._plain = self._bound = _StreamKernels(self, self.visited[0])
         self._masked: tuple[_StreamKernels, BoundKernel, Any] | None = None
         scratch = (self._here, resident), (self._status_buffer, words)
-        self._scratch, self._room = scratch[0] if resident > words else scratch[1]
-        """Scratch between searches, and its words."""
-        self._scatter = device.bind(
-            self._program, "scatter_parents", VARIES, self._scratch, self.parent
-        )
-        self._merge = [
-            device.bind(
-                self._program, "merge_parents", VARIES, VARIES, visited, self._scratch, self.parent
-            )
-            for visited in self.visited
-        ]
+        larger = scratch[0] if resident > words else scratch[1]  # unused between searches
+        self.bind_parents(partial(device.bind, self._program), *larger)
 
     def receive_mask(self, mask: npt.NDArray[np.uint32]) -> None:
         if self._masked is None:
@@ -181,6 +169,12 @@ class StreamedExecutor(DeviceExecutor):
         self._bound = self._plain
 
     # One search.
+
+    def receive_policy(self, policy: Policy, interval: int) -> None:
+        """Do nothing: the host evaluates the policy."""
+
+    def start_early(self, *_: object) -> None:
+        """Do nothing: the host runs the loop over levels."""
 
     def begin(self, source: int, frontier: Frontier) -> None:
         self.launch_all(self._bound.start, np.uint32(source))
@@ -212,6 +206,7 @@ class StreamedExecutor(DeviceExecutor):
         There are never stale parents, since a search starts without parents.
         """
         started = time.perf_counter()
+        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
         limit = min(limit, frontier.level + records.shape[0] - frontier.row)
         if source is not None:
             self.begin(source, frontier)
@@ -221,25 +216,12 @@ class StreamedExecutor(DeviceExecutor):
             self._run_level(bool(policy.top_down[frontier.chosen]), frontier, records)
             if frontier.is_over or frontier.level >= limit:
                 return frontier.is_over
-            if not self._choose(policy, interval, frontier, records):
+            started = time.perf_counter()
+            choose_level(policy, interval, n, m, frontier.state, records)
+            records[frontier.row, schema.SELECT_SECONDS] = time.perf_counter() - started
+            if policy.places[frontier.chosen] != self.place:
+                frontier.state[schema.CHOSEN] = -1  # the search chooses that place again
                 return False
-
-    def _choose(
-        self,
-        policy: Policy,
-        interval: int,
-        frontier: Frontier,
-        records: npt.NDArray[np.float64],
-    ) -> bool:
-        """Choose the next level's strategy; undo a choice of another place and return False."""
-        started = time.perf_counter()
-        n, m = self.graph.num_searched, self.graph.graph.num_stored_edges
-        choose_level(policy, interval, n, m, frontier.state, records)
-        records[frontier.row, schema.SELECT_SECONDS] = time.perf_counter() - started
-        if policy.places[frontier.chosen] == self.place:
-            return True
-        frontier.state[schema.CHOSEN] = -1
-        return False
 
     def _run_level(
         self, top_down: bool, frontier: Frontier, records: npt.NDArray[np.float64]
@@ -325,26 +307,6 @@ class StreamedExecutor(DeviceExecutor):
             self.device.read(before, self._frontier)
             np.bitwise_and(visited, ~before, out=before)
             self.host.to_queue(frontier)
-
-    def add_parents(self, pairs: npt.NDArray[np.uint32]) -> None:
-        self._add(pairs, self._room // 2, self._scatter, from_first=False)
-
-    def merge_parents(self, parent: npt.NDArray[np.uint32], index: int) -> None:
-        self._add(parent, self._room, self._merge[index], from_first=True)
-
-    def _add(
-        self, found: npt.NDArray[np.uint32], room: int, kernel: BoundKernel, *, from_first: bool
-    ) -> None:
-        """Write parents that the host found, in parts of `room` that the scratch memory holds.
-
-        With `from_first` the kernel takes the number of the first, too.
-        """
-        for begin in range(0, len(found), room):
-            part = found[begin : begin + room]
-            self.device.write(self._scratch, part)
-            more = (np.uint32(begin),) if from_first else ()
-            self.launch(kernel, len(part), np.uint32(len(part)), *more)
-        self.device.finish()
 
 
 class _StreamKernels:

@@ -204,11 +204,6 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         """Allocate memory for the adjacency; kernels are bound when a room is first used."""
         self.memory.take()
 
-    def _kernels_on(self, room: Part | Slot) -> Kernels:
-        return self.bound_once(
-            id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
-        )
-
     def run(self) -> Coloured:
         """Colour all vertices. The rounds of a buffer run while the next buffer is sent."""
         before = self.bytes_sent
@@ -239,8 +234,11 @@ class StreamedColouring(StreamedRun, DeviceColouring):
         begin = max(int(self.firsts[blocks[0]]), self._num_hubs)
         end = max(int(self.firsts[blocks[-1] + 1]), begin)
         skipped = np.uint64(self.memory.ways[0].bounds[blocks[0]])
-        self._counted = _Counted(self._kernels_on(room), begin, end, skipped)
-        return self._count_range(self._counted.kernels, begin, end, skipped, after=after)
+        kernels = self.bound_once(
+            id(room), lambda: self._bind_on(self.offsets(0), room.buffers[1], VARIES)
+        )
+        self._counted = _Counted(kernels, begin, end, skipped)
+        return self._count_range(kernels, begin, end, skipped, after=after)
 
     def _colour_counted(self) -> None:
         if self._counted is None:

@@ -13,7 +13,6 @@ from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import OffsetArray, VertexArray
 from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import in_parallel
 
 
 class Step(NamedTuple):
@@ -49,26 +48,14 @@ class UndirectedLists:
         self.graph = graph
         self.indptr: OffsetArray = graph.graph.indptr
         self.indices: VertexArray = graph.graph.indices
+        self.degree: VertexArray = graph.degree
         if graph.graph.directed:
             from hetero_bfs.algorithms.colouring.kernels import unite_lists
 
             self.indptr, self.indices = unite_lists(graph.graph, graph.graph.transpose)
-        self.order, self.rank = (aligned_empty(graph.num_searched, np.uint32) for _ in range(2))
-
-    @property
-    def num_vertices(self) -> int:
-        return self.graph.num_searched
-
-    @property
-    def num_stored_edges(self) -> int:
-        return int(self.indices.size)
-
-    @cached_property
-    def degree(self) -> VertexArray:
-        """Degree of every vertex, uint32 (num_vertices,)."""
-        if self.graph.graph.directed:
-            return np.diff(self.indptr).astype(np.uint32)
-        return self.graph.degree
+            self.degree = np.diff(self.indptr).astype(np.uint32)
+        self.num_vertices, self.num_stored_edges = graph.num_searched, int(self.indices.size)
+        self.order, self.rank = (aligned_empty(self.num_vertices, np.uint32) for _ in range(2))
 
     def sort_vertices(self) -> None:
         """Fill `order` and `rank`. Every run does this, since it is a part of the run's work."""
@@ -88,9 +75,7 @@ class UndirectedLists:
         indptr[0] = 0
         np.cumsum(self.degree[self.order], out=indptr[1:])
         indices = aligned_empty(self.num_stored_edges, np.uint32)
-        lists = {"indptr": self.indptr, "indices": self.indices}
-        ranks = {"order": self.order, "rank": self.rank}
-        in_parallel(renumber_lists, **lists, **ranks, new_indptr=indptr, new_indices=indices)
+        renumber_lists(self.indptr, self.indices, self.order, self.rank, indptr, indices)
         return indptr, indices
 
 
@@ -114,6 +99,8 @@ class HostColouring(HostRun):
 
     def _make_fields(self) -> dict[str, Any]:
         lists, n, kernels = self.lists, self.lists.num_vertices, self._kernels
+        from hetero_bfs.devices.cpu.thread_pool import CHUNKS_PER_THREAD
+
         is_pool = self.threads > 1
         return {
             "threads": self.threads,
@@ -124,7 +111,7 @@ class HostColouring(HostRun):
             "colour": self.colour,
             "by_rank": aligned_empty(n if is_pool else 0, np.int32),
             "notes": aligned_empty(kernels.MOST_NOTES if is_pool else 0, np.uint32),
-            "noted": np.zeros(kernels.most_chunks(self.threads), np.int64),
+            "noted": np.zeros(CHUNKS_PER_THREAD * self.threads, np.int64),
             "work": np.zeros(kernels.NUM_TASKS, np.int64),
         }
 

@@ -38,13 +38,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from hetero_bfs.devices.cpu import thread_pool
 from hetero_bfs.devices.cpu.thread_pool import ITEMS, OWN, chunk_of, even_size, share
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds, prefetch, trailing_zeros
 from hetero_bfs.support.memory import aligned_empty
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 FIRST, STRIDE = ITEMS + 1, ITEMS + 2
 """Words of a job: the first rank of the block, and the room for the notes of a vertex."""
@@ -52,8 +51,8 @@ FIRST, STRIDE = ITEMS + 1, ITEMS + 2
 LIMIT = OWN
 """Word that phases keep: the largest number of a vertex up to the end of the block."""
 
-CLEAR, MARK, PUBLISH = range(3)
-NUM_TASKS = 3
+MARK, PUBLISH = range(2)
+NUM_TASKS = 2
 
 UNCOLOURED = -1
 
@@ -65,13 +64,6 @@ _PREFETCH_DISTANCE = 8
 _ZERO = np.int64(0)
 _NO_BIT, _ONE = np.uint64(0), np.uint64(1)
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
-
-
-@kernel(counted=False, inner=True)
-def _clear(control, arrays, chunk, me):
-    begin, end = chunk_of(control, chunk)
-    arrays.colour[begin:end] = UNCOLOURED
-    return _ZERO, _ZERO, _ZERO
 
 
 @njit(inline="always")
@@ -233,7 +225,7 @@ def colour_waiting(arrays, at, end):
             colour[order[i]] = _next_free(arrays, i, base + _WORD)
 
 
-PHASES = dict(enumerate((_clear, _mark, _publish)))
+PHASES = dict(enumerate((_mark, _publish)))
 
 
 STRATEGY, VERTICES, EDGES, SECONDS = range(4)
@@ -242,7 +234,6 @@ STRATEGY, VERTICES, EDGES, SECONDS = range(4)
 RECORD_WIDTH = 4
 GREEDY, SHARED = range(2)
 
-_LEAST_VERTICES = 1 << 12  # vertices of a chunk when arrays are cleared
 _LEAST_PUBLISHED = 1 << 15
 _LEAST_MARKED = 16  # vertices of a chunk that read neighbours
 
@@ -252,11 +243,6 @@ _MOST_WAITED = 4  # a block is shared if the last one waited for at most 1 / 4 o
 _NOTED_VERTICES = 1000  # vertices whose notes always fit, whatever their degrees are
 
 MOST_NOTES = _NOTED_VERTICES * (_NOTED_VERTICES + NOTE_WORDS)
-
-
-def most_chunks(threads: int) -> int:
-    """Return the most chunks of a block, each of which has its own notes."""
-    return thread_pool.CHUNKS_PER_THREAD * threads
 
 
 @njit(inline="always")
@@ -297,7 +283,7 @@ def colour_all(control, arrays, records):
     """
     n = np.int64(arrays.order.size)
     began = clock_seconds()
-    share(control, arrays, CLEAR, n, even_size(arrays, n, _LEAST_VERTICES))
+    arrays.colour[:] = UNCOLOURED
     begin, limit, rows = np.int64(0), np.int64(0), 0
     is_pool, is_shared = arrays.threads > 1, False
     size = min(n, np.int64(_FIRST_BLOCK)) if is_pool else n
@@ -367,7 +353,7 @@ def rank_vertices(degree, new_of_old, order, rank):
             rank[v] = place
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("indptr indices order rank new_indptr new_indices", counted=False)
 def renumber_lists(given, part, parts):
     """Write a part of the adjacency by rank: row r has the neighbours of order[r], as ranks."""
     indptr, indices, rank = given.indptr, given.indices, given.rank
@@ -389,19 +375,13 @@ def unite_lists(there: Any, back: Any) -> tuple[npt.NDArray[np.int64], npt.NDArr
     entries = there.indptr + back.indptr
     bounds = np.searchsorted(entries, np.linspace(0, entries[-1], parts + 1)).astype(np.int64)
     bounds[0], bounds[-1] = 0, n
-    given = {
-        "bounds": bounds,
-        "indptr": there.indptr,
-        "indices": there.indices,
-        "back_indptr": back.indptr,
-        "back_indices": back.indices,
-    }
+    lists = bounds, there.indptr, there.indices, back.indptr, back.indices
     united = aligned_empty(n + 1, np.int64)
     united[0] = 0
-    in_parallel(_count, parts, **given, united=united)
+    _count(*lists, united, parts=parts)
     np.cumsum(united, out=united)
     found = aligned_empty(int(united[-1]), np.uint32)
-    in_parallel(_fill, parts, **given, united=united, found=found)
+    _fill(*lists, united, found, parts=parts)
     return united, found
 
 
@@ -415,7 +395,7 @@ def _next(a, i, i_end, b, j, j_end):
     return a[i], i + 1, j + 1
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("bounds indptr indices back_indptr back_indices united", counted=False)
 def _count(given, part, parts):
     a, b = given.indices, given.back_indices
     for v in range(given.bounds[part], given.bounds[part + 1]):
@@ -428,7 +408,7 @@ def _count(given, part, parts):
         given.united[v + 1] = count
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("bounds indptr indices back_indptr back_indices united found", counted=False)
 def _fill(given, part, parts):
     a, b, found = given.indices, given.back_indices, given.found
     for v in range(given.bounds[part], given.bounds[part + 1]):

@@ -41,10 +41,11 @@ def check_components(edges: Any, component: npt.NDArray[np.integer[Any]]) -> Che
     check_edge_source(edges)
     n = edges.num_vertices
     label = numbers_of_vertices("component", component, n).astype(np.int64)
-    failure = _check_labels(label) or _check_edges(edges, label) or _check_count(edges, label)
-    if failure is not None:
-        return CheckOutcome(False, failure)
-    return CheckOutcome(True, f"valid; {np.unique(label).size} components")
+    failure = _check_labels(label) or _check_edges(edges, label)
+    labels = np.unique(label).size
+    if failure is None and labels != (components := _count_components(edges)):
+        failure = f"check 3 (number): {labels} labels for {components} components"
+    return CheckOutcome(failure is None, failure or f"valid; {labels} components")
 
 
 def _check_labels(label: _Ids) -> str | None:
@@ -65,13 +66,6 @@ def _check_edges(edges: Any, label: _Ids) -> str | None:
             i = int(wrong.argmax())
             u, v = src[i], dst[i]
             return f"check 2 (edges): edge ({u}, {v}) joins the labels {label[u]} and {label[v]}"
-    return None
-
-
-def _check_count(edges: Any, label: _Ids) -> str | None:
-    labels, components = np.unique(label).size, _count_components(edges)
-    if labels != components:
-        return f"check 3 (number): {labels} labels for {components} components"
     return None
 
 

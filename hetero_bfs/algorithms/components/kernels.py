@@ -23,8 +23,6 @@ Afforest). In a directed graph the vertices outside read the edges of both direc
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -34,7 +32,7 @@ from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.graph.relabel import Relabelling
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import atomic_min, clock_seconds, compare_and_swap
-from hetero_bfs.support.parallel import in_parallel, part_of, parts_for
+from hetero_bfs.support.parallel import parallel_kernel, part_of, parts_for
 
 LARGEST = OWN
 """Word that phases keep: the root of the largest component, by the last sample."""
@@ -305,16 +303,13 @@ def smallest_ids(label: npt.NDArray[np.uint32], relabelling: Relabelling) -> npt
     `label`, shape (num_searched,), has a vertex of each vertex's component, which is its own label,
     in new ids. Vertices outside the searched range are components of their own.
     """
-    component = np.empty(relabelling.new_of_old.size, np.int64)
-    given: dict[str, Any] = {
-        "label": label,
-        "old_of_new": relabelling.old_of_new,
-        "new_of_old": relabelling.new_of_old,
-        "least": np.empty(label.size, np.int64),  # only labels' items are used
-        "component": component,
-    }
-    for step in (_begin_with_labels, _find_least, _write_least):
-        in_parallel(step, parts_for(component.size), **given)
+    old_of_new, new_of_old = relabelling.old_of_new, relabelling.new_of_old
+    least = np.empty(label.size, np.int64)  # only labels' items are used
+    component = np.empty(new_of_old.size, np.int64)
+    parts = parts_for(component.size)
+    _begin_with_labels(label, old_of_new, least, parts=parts)
+    _find_least(label, old_of_new, least, parts=parts)
+    _write_least(label, new_of_old, least, component, parts=parts)
     return component
 
 
@@ -325,7 +320,7 @@ def _range_of(size, part, parts):
     return range(np.uint64(begin), np.uint64(end))
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("label old_of_new least", counted=False)
 def _begin_with_labels(given, part, parts):
     label, old_of_new, least = given.label, given.old_of_new, given.least
     for v in _range_of(label.size, part, parts):
@@ -333,7 +328,7 @@ def _begin_with_labels(given, part, parts):
             least[v] = old_of_new[v]
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("label old_of_new least", counted=False)
 def _find_least(given, part, parts):
     label, old_of_new, least = given.label, given.old_of_new, given.least
     for v in _range_of(label.size, part, parts):
@@ -342,7 +337,7 @@ def _find_least(given, part, parts):
             atomic_min(least, label[v], old)
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("label new_of_old least component", counted=False)
 def _write_least(given, part, parts):
     label, new_of_old, least = given.label, given.new_of_old, given.least
     component = given.component

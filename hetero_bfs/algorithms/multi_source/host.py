@@ -37,6 +37,11 @@ class HostPlanes(HostRun):
         backward = graph.transpose if graph.directed else graph
         new_of_old = self.graph.relabelling.new_of_old
         kept = planes.PLANES + planes.SEGMENTS
+        # A range for each thread, with about equally many incoming edges. Each range searches every
+        # neighbour list of the frontier for its part, so more ranges would cost more.
+        cuts = np.linspace(0, backward.indptr[-1], threads + 1).astype(np.int64)
+        ranges = np.searchsorted(backward.indptr, cuts).astype(np.int64)
+        ranges[0], ranges[-1] = 0, n
         return {
             "threads": threads,
             "indptr": graph.indptr,
@@ -48,7 +53,7 @@ class HostPlanes(HostRun):
             "first": self.graph.first,
             "old_of_new": self.graph.relabelling.old_of_new,
             "isolated": np.flatnonzero(new_of_old == NO_VERTEX).astype(np.uint32),
-            "ranges": self._ranges(backward.indptr),
+            "ranges": ranges,
             "seen": aligned_empty(n, np.uint64),
             "planes": aligned_empty(planes.PLANES * n, np.uint64).reshape(planes.PLANES, n),
             "plane_level": np.full(planes.PLANES, -1, np.int64),
@@ -67,17 +72,6 @@ class HostPlanes(HostRun):
             "bytes_": np.zeros((threads, LANES), np.uint8),
             "work": np.zeros(planes.NUM_TASKS, np.int64),
         }
-
-    def _ranges(self, indptr: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the starts of ranges of vertices with about equally many incoming edges.
-
-        There is one for each thread. Each range searches every neighbour list of the frontier for
-        its part, so more ranges would cost more.
-        """
-        cuts = np.linspace(0, indptr[-1], self.threads + 1).astype(np.int64)
-        ranges = np.searchsorted(indptr, cuts).astype(np.int64)
-        ranges[0], ranges[-1] = 0, indptr.size - 1
-        return ranges
 
     def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
         self.prepare()
@@ -103,24 +97,18 @@ class HostPlanes(HostRun):
         limit = NO_LIMIT if depth_limit is None else depth_limit
         state = np.zeros(many_loop.STATE_SIZE, np.int64)
         many_loop.begin(control, shared, sources, state)
-        keep, records = False, []
+        keep, records = False, []  # whether rows hold earlier levels
         while not state[many_loop.OVER]:
             block = np.zeros((many_loop.MOST_LEVELS, 4))
             ran = many_loop.run_planes(control, shared, state, limit, block)
             records.append(block[:ran])
-            self._deliver(batch, int(state[many_loop.NUM_SEGMENTS]), keep, rows, sums)
+            segments = int(state[many_loop.NUM_SEGMENTS])
+            of_lists = self.fields["segments"][:segments, 0]
+            levels = np.concatenate([self.fields["plane_level"], of_lists])
+            sums.add(batch * LANES, levels, self.fields["counts"][:, : levels.size].sum(axis=0))
+            if rows is not None:
+                rows.fit(int(levels.max()))
+                many_loop.write_rows(control, shared, *rows.place(batch), keep, segments)
             many_loop.forget_levels(shared, state)
             keep = True
         return np.concatenate(records)
-
-    def _deliver(
-        self, batch: int, segments: int, keep: bool, rows: LevelRows | None, sums: Sums
-    ) -> None:
-        """Add planes and the first `segments` lists to sums and rows; `keep` earlier row items."""
-        of_lists = self.fields["segments"][:segments, 0]
-        levels = np.concatenate([self.fields["plane_level"], of_lists])
-        sums.add(batch * LANES, levels, self.fields["counts"][:, : levels.size].sum(axis=0))
-        if rows is not None:
-            rows.fit(int(levels.max()))
-            place = rows.place(batch)
-            self._kernels.write_rows(self.control, self.shared, *place, keep, segments)

@@ -107,8 +107,9 @@ def _normalised(personalization: Any, num_vertices: int) -> npt.NDArray[np.float
 class PageRankLists:
     """The incoming edges of each vertex, in new ids.
 
-    If `weighted`, a vertex divides its score by the edges' weights instead of equally. If sums of
-    weights are very large or small, `graph` is replaced by one whose weights are scaled.
+    `num_vertices` are in the searched range; all others are isolated. If `weighted`, a vertex
+    divides its score by the edges' weights instead of equally. If sums of weights are very large or
+    small, `graph` is replaced by one whose weights are scaled.
 
     Raises `GraphError` if `weighted` and the graph has no weights, or one that is negative or
     infinite.
@@ -130,19 +131,9 @@ class PageRankLists:
             if not sums_fit(self.given):
                 self.graph = _scaled(graph)
                 self.given = sum_weights(self.graph.graph)
-
-    @property
-    def num_vertices(self) -> int:
-        """Vertices in the searched range. All others are isolated."""
-        return self.graph.num_searched
-
-    @property
-    def num_stored_edges(self) -> int:
-        return self.backward.num_stored_edges
-
-    @property
-    def backward(self) -> CSRGraph:
-        return self.graph.graph.transpose
+        self.backward = self.graph.graph.transpose
+        self.num_vertices = graph.num_searched
+        self.num_stored_edges = self.backward.num_stored_edges
 
     def shares(self, personalization: npt.NDArray[np.float64] | None) -> tuple[float, float]:
         """Return the shares of restarts that lead into the searched range, and out of it."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hetero_bfs.algorithms.base import Analysis, Ran, RankedGraph, Request
 from hetero_bfs.algorithms.sssp.device import DeviceSearch, StreamedPaths
-from hetero_bfs.algorithms.sssp.host import ChainSearch, HostSearch, search_on_host
+from hetero_bfs.algorithms.sssp.host import ChainSearch, search_on_host
 from hetero_bfs.algorithms.sssp.result import (
     PathReport,
     ShortestPaths,
@@ -24,13 +24,12 @@ from hetero_bfs.algorithms.sssp.result import (
 )
 from hetero_bfs.algorithms.sssp.serial import answer_serially, may_round
 from hetero_bfs.devices.machine import DeviceInfo
-from hetero_bfs.errors import ArgumentError, DeviceError
+from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.csr import CSRGraph
 from hetero_bfs.graph.edge_source import check_vertex
-from hetero_bfs.graph.search_graph import SearchGraph
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.graph.weights import refuse_negative
-from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowStrategy
 from hetero_bfs.support import processes
 
 _STRATEGIES = (
@@ -41,28 +40,13 @@ _STRATEGIES = (
 
 
 class PathSearches(Analysis[ShortestPaths]):
-    """Searches for shortest paths in one graph. A query is a source in the caller's ids.
-
-    `plan` replaces the plan that suits the graph, on the host and on a device with its lists.
-    """
+    """Searches for shortest paths in one graph. A query is a source in the caller's ids."""
 
     what = "shortest paths"
     report: ClassVar = PathReport
     executors = search_on_host, DeviceSearch, StreamedPaths
     needs_weights = True
     shared_lists = 0.0  # they are sorted by weight
-
-    def __init__(
-        self,
-        graph: SearchGraph,
-        threads: int,
-        device: DeviceInfo | None = None,
-        plan: WindowPlan | None = None,
-    ) -> None:
-        if plan is not None and plan.strategy is WindowStrategy.PULL:
-            raise ArgumentError("plan.strategy is PULL, which only follows PREFIX; give that")
-        self._plan = plan
-        super().__init__(graph, threads, device)
 
     @classmethod
     def by_one_thread(cls, graph: CSRGraph, source: int) -> ShortestPaths:
@@ -76,19 +60,13 @@ class PathSearches(Analysis[ShortestPaths]):
         lists.sort()
         return lists
 
-    def _make_host(self, threads: int) -> HostSearch:
-        return search_on_host(self.lists, threads, self._plan)
-
-    def _make_device(self, info: DeviceInfo) -> DeviceSearch | StreamedPaths:
+    def _make_device(self, info: DeviceInfo) -> Any:
         if self.lists.weight_dtype not in self.lists.distance_dtypes:
             raise DeviceError(
                 f"a weight is {np.iinfo(self.lists.weight_dtype).max}, which stands for infinity "
                 "on a device; give weights as float64"
             )
-        made: DeviceSearch | StreamedPaths = super()._make_device(info)
-        if self._plan is not None and isinstance(made, DeviceSearch):
-            made.plan = self._plan
-        return made
+        return super()._make_device(info)
 
     def _known(self, source: int, with_parents: bool = False) -> ShortestPaths | None:
         """Return the result of an isolated source."""
@@ -147,7 +125,10 @@ class PathSearches(Analysis[ShortestPaths]):
         graph, found = self.graph, ran.found.windows
         new_of_old = graph.relabelling.new_of_old
         distance = distances_by_old_ids(found.distance, found.infinity, new_of_old)
-        traces = [_trace(record) for record in found.records.tolist()]
+        traces = [
+            WindowTrace(start, _STRATEGIES[int(kind)], int(n), int(m), int(rounds), seconds)
+            for start, kind, n, m, rounds, seconds in found.records.tolist()
+        ]
         paths = ShortestPaths(
             source, distance, ran.seconds, traces, graph.graph.directed,
             partial(_restored_parents, self.lists, ran.found), streamed_bytes=found.streamed_bytes,
@@ -232,10 +213,3 @@ def _restored_parents(lists: WeightedLists, search: _Found) -> npt.NDArray[np.in
         device = None if search.device is None else search.device()
         up = _tree(lists, device, search.source, search.windows, is_last=False)
     return parents_by_old_ids(up, lists.graph.relabelling)
-
-
-def _trace(record: list[Any]) -> WindowTrace:
-    start, strategy, vertices, edges, rounds, seconds = record
-    return WindowTrace(
-        start, _STRATEGIES[int(strategy)], int(vertices), int(edges), int(rounds), seconds
-    )

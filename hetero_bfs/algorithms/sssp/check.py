@@ -74,21 +74,20 @@ class _Columns:
     """Searches whose sums have one type, one column each; check_kernels.py has the encoding."""
 
     def __init__(self, num_vertices: int, capacity: int, dtype: np.dtype[Any]) -> None:
-        from hetero_bfs.algorithms.sssp.check_kernels import MET
+        from hetero_bfs.algorithms.sssp import check_kernels
 
+        self._loops: Any = check_kernels
         size = num_vertices * capacity
         self.searches: list[_Search] = []
         self.distance = aligned_empty(size, dtype).reshape(num_vertices, capacity)
         self.parent = aligned_empty(size, np.dtype(np.uint32)).reshape(num_vertices, capacity)
         self.distance.fill(0)
-        self.parent.fill(MET)
+        self.parent.fill(self._loops.MET)
 
     def take(self, search: _Search, far: _Distances, up: _Parents) -> bool:
         """Make check 2 and store a search; return False if the type does not hold its distances."""
-        from hetero_bfs.algorithms.sssp.check_kernels import MET, take
-
-        column, n = len(self.searches), far.size
-        wrong, lossy, uncertain = take(far, up, column, self.distance, self.parent)
+        column, n, unknown = len(self.searches), far.size, self._loops.MET
+        wrong, lossy, uncertain = self._loops.take(far, up, column, self.distance, self.parent)
         if wrong < n:
             search.failure = (
                 f"check 2 (who is reached): vertex {wrong} has distance {far[wrong]} and parent "
@@ -96,18 +95,16 @@ class _Columns:
             )
         if wrong < n or lossy < n:
             self.distance[:, column] = 0
-            self.parent[:, column] = MET
-            return wrong < n
-        self.parent[search.source, column] = MET
+            self.parent[:, column] = unknown
+            return bool(wrong < n)
+        self.parent[search.source, column] = unknown
         search.circle = _check_tree(search.source, up) if uncertain < n else None
         self.searches.append(search)
         return True
 
     def scan(self, chunk: tuple[Any, Any, Any], one_way: bool) -> None:
         """Make check 3 with a chunk of edges, and note which parents they confirm."""
-        from hetero_bfs.algorithms.sssp.check_kernels import scan
-
-        fails = scan(chunk, one_way, self.distance, self.parent)
+        fails = self._loops.scan(chunk, one_way, self.distance, self.parent)
         for column, search in enumerate(self.searches):
             if search.failure is None and fails[column] < chunk[0].size:
                 edge = [array[fails[column]] for array in chunk]
@@ -115,9 +112,7 @@ class _Columns:
 
     def finish(self, ends: npt.NDArray[np.int64], directed: bool) -> None:
         """Make check 4, and count vertices and edges."""
-        from hetero_bfs.algorithms.sssp.check_kernels import summarise
-
-        reached, sums, unmet = summarise(self.distance, self.parent, ends)
+        reached, sums, unmet = self._loops.summarise(self.distance, self.parent, ends)
         for column, search in enumerate(self.searches):
             search.reached = int(reached[column])
             search.nedge = int(sums[column]) if directed else int(sums[column]) // 2
@@ -167,7 +162,13 @@ class PathChecker:
         far = numbers_of_vertices("distance", distance, n, "biuf")
         far = np.ascontiguousarray(far, np.float64)
         up = np.ascontiguousarray(numbers_of_vertices("parent", parent, n), np.int64)
-        search = _Search(source, _check_source(source, far, up))
+        failure = None
+        if far[source] != 0 or up[source] != source:
+            failure = (
+                f"check 1 (the source): distance {far[source]} and parent {up[source]} instead of "
+                "0 and itself"
+            )
+        search = _Search(source, failure)
         self._searches.append(search)
         processes.use_loops()
         for dtype in self._dtypes if search.failure is None else ():
@@ -241,15 +242,6 @@ def check_paths(
     checker = PathChecker(edges, 1)
     checker.add(source, distance, parent)
     return checker.finish()[0]
-
-
-def _check_source(source: int, distance: _Distances, parent: _Parents) -> str | None:
-    if distance[source] != 0 or parent[source] != source:
-        return (
-            f"check 1 (the source): distance {distance[source]} and parent {parent[source]} "
-            "instead of 0 and itself"
-        )
-    return None
 
 
 def shorter_way(edge: list[Any], one_way: bool, distance: npt.NDArray[Any]) -> str:

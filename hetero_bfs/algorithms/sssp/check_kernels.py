@@ -17,7 +17,7 @@ from numba import njit
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import prefetch
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 Array = npt.NDArray[Any]
 
@@ -36,20 +36,11 @@ def take(found: Array, tree: Array, column: int, distance: Array, parent: Array)
     exactly; its parent is not nearer than itself.
     """
     first = np.full((_PARTS, 3), found.size, np.int64)
-    in_parallel(
-        _take,
-        _PARTS,
-        found=found,
-        tree=tree,
-        column=column,
-        distance=distance,
-        parent=parent,
-        first=first,
-    )
+    _take(found, tree, column, distance, parent, first, parts=_PARTS)
     return [int(v) for v in first.min(axis=0)]
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("found tree column distance parent first", counted=False)
 def _take(given, part, parts):
     found, tree, column = given.found, given.tree, given.column
     distance, parent, first = given.distance, given.parent, given.first
@@ -78,21 +69,11 @@ def scan(chunk: tuple[Array, Array, Array], directed: bool, distance: Array, par
     src, dst, weights = chunk
     lanes = distance.shape[1]
     first = np.full((_PARTS, lanes), src.size, np.int64)
-    in_parallel(
-        _scan,
-        _PARTS,
-        src=src,
-        dst=dst,
-        weights=weights,
-        directed=int(directed),
-        distance=distance,
-        parent=parent,
-        first=first,
-    )
+    _scan(src, dst, weights, int(directed), distance, parent, first, parts=_PARTS)
     return first.min(axis=0)
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("src dst weights directed distance parent first", counted=False)
 def _scan(given, part, parts):
     src, dst, weights, distance = given.src, given.dst, given.weights, given.distance
     number, lanes = distance.dtype.type, distance.shape[1]
@@ -181,20 +162,11 @@ def summarise(distance: Array, parent: Array, ends: Array) -> tuple[Array, Array
     shape = _PARTS, distance.shape[1]
     reached, sums = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     unmet = np.full(shape, ends.size, np.int64)
-    in_parallel(
-        _summarise,
-        _PARTS,
-        distance=distance,
-        parent=parent,
-        ends=ends,
-        reached=reached,
-        sums=sums,
-        unmet=unmet,
-    )
+    _summarise(distance, parent, ends, reached, sums, unmet, parts=_PARTS)
     return reached.sum(axis=0), sums.sum(axis=0), unmet.min(axis=0)
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("distance parent ends reached sums unmet", counted=False)
 def _summarise(given, part, parts):
     distance, parent, ends = given.distance, given.parent, given.ends
     reached, sums, unmet = given.reached[part], given.sums[part], given.unmet[part]

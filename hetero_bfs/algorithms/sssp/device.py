@@ -61,8 +61,7 @@ ON_DEVICE = len(WindowStrategy)
 class DeviceSearch(DeviceRun):
     """Searches on an OpenCL device that holds the adjacency.
 
-    `leaving` decides when a search ends there and continues on the host. `plan` is that of the
-    lists, unless the caller replaces it.
+    `leaving` decides when a search ends there and continues on the host.
     """
 
     need = "shortest paths need"
@@ -152,7 +151,6 @@ class DeviceSearch(DeviceRun):
             DIRECTED=int(self.lists.graph.graph.directed),
             WEIGHT=name,
             ONE_LAUNCH=one_launch,
-            IS_INT=name == "int",
             IS_FLOAT=name == "float",
             IS_DOUBLE=name == "double",
             INFINITE=f"{self._infinite:#x}{'L' if name == 'double' else ''}",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hetero_bfs.algorithms.bfs.host import narrow_offsets
 from hetero_bfs.algorithms.sssp.result import MOST_RECORDS, Unfinished, Windows
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.graph.edge_source import NO_VERTEX
@@ -24,6 +26,7 @@ _LEAST_EDGES = 1 << 15  # stored edges below which the passes before and after c
 _LEAST_CHAIN_SHARE = 0.5  # of the vertices have one edge or two
 
 
+@dataclass
 class Core:
     """The adjacency of a core, and of an extra last vertex from which a search starts.
 
@@ -33,19 +36,17 @@ class Core:
     `numbers`, `ends` and `along` are the arrays `core`, `ends` and `along` of kernels/chains.py.
     """
 
-    def __init__(
-        self,
-        numbers: npt.NDArray[np.uint32],
-        ends: npt.NDArray[np.uint32],
-        along: npt.NDArray[np.int32],
-        forward: ByWeight,
-        plan: WindowPlan,
-        distance_dtypes: list[np.dtype[Any]],
-    ) -> None:
-        self.numbers, self.ends, self.along = numbers, ends, along
-        self.forward, self.plan, self.distance_dtypes = forward, plan, distance_dtypes
-        self.backward, self.backward_order = ByWeight(*forward), np.zeros(1, np.uint32)
-        self.num_vertices, self.num_stored_edges = forward.indptr.size - 1, forward.neighbours.size
+    numbers: npt.NDArray[np.uint32]
+    ends: npt.NDArray[np.uint32]
+    along: npt.NDArray[np.int32]
+    forward: ByWeight
+    plan: WindowPlan
+    distance_dtypes: list[np.dtype[Any]]
+
+    def __post_init__(self) -> None:
+        self.backward, self.backward_order = ByWeight(*self.forward), np.zeros(1, np.uint32)
+        self.num_vertices = self.forward.indptr.size - 1
+        self.num_stored_edges = self.forward.neighbours.size
 
     def start_from(self, starts: npt.NDArray[np.int64]) -> int:
         """Give the last vertex edges to two core vertices; `starts` has rows (vertex, distance)."""
@@ -137,11 +138,6 @@ class HostSearch:
             run.close()
 
 
-def _narrow(indptr: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return 32-bit offsets if they suffice: searches read them at random."""
-    return indptr.astype(np.uint32) if indptr[-1] < 2**32 else indptr
-
-
 class _Run(HostRun):
     """The arrays of searches whose distances have one type."""
 
@@ -170,14 +166,14 @@ class _Run(HostRun):
         blocks_of_pool = phases.pool_blocks(n, self.threads)
         of_queue, of_pool = blocks * BLOCK, blocks_of_pool * phases.POOL_BLOCK
         items = aligned_empty(max(2 * of_queue, of_pool), np.uint32)  # no phase needs both
-        indptr = _narrow(forward.indptr)
+        indptr = narrow_offsets(forward.indptr)
         return {
             "threads": self.threads,
             "is_directed": int(forward is not backward),
             "indptr": indptr,
             "neighbours": forward.neighbours,
             "weights": forward.weights,
-            "backward_indptr": indptr if forward is backward else _narrow(backward.indptr),
+            "backward_indptr": indptr if forward is backward else narrow_offsets(backward.indptr),
             "backward_neighbours": backward.neighbours,
             "backward_weights": backward.weights,
             "backward_order": self._lists.backward_order,
@@ -243,26 +239,21 @@ class _Run(HostRun):
 # distances, one by each end of the chain.
 
 
-def search_on_host(
-    lists: WeightedLists, threads: int, plan: WindowPlan | None = None
-) -> HostSearch:
+def search_on_host(lists: WeightedLists, threads: int) -> HostSearch:
     """Return the host's executor. It contracts chains if they have most of the vertices.
 
-    By default the plan is that of the lists or of the core. A search with PREFIX pulls, which a
-    core's adjacency does not allow.
+    A search with PREFIX pulls, which a core's adjacency does not allow.
     """
-    of_lists = plan or plan_windows(lists.weight_dtype, *lists.sums)
-    core = contracted(lists) if of_lists.strategy is WindowStrategy.FULL else None
-    if core is None:
-        return HostSearch(lists, threads, of_lists)
-    return ChainSearch(lists, core, threads, plan or core.plan)
+    plan = plan_windows(lists.weight_dtype, *lists.sums)
+    core = contracted(lists) if plan.strategy is WindowStrategy.FULL else None
+    return HostSearch(lists, threads, plan) if core is None else ChainSearch(lists, core, threads)
 
 
 class ChainSearch(HostSearch):
     """Searches the core, then fills in the chains; the recorded windows are those of the core."""
 
-    def __init__(self, lists: WeightedLists, core: Core, threads: int, plan: WindowPlan) -> None:
-        super().__init__(core, threads, plan)
+    def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
+        super().__init__(core, threads, core.plan)
         self._whole, self._core, self._all_threads = lists, core, threads
         self._distances: dict[np.dtype[Any], npt.NDArray[Any]] = {}
 
@@ -300,15 +291,7 @@ class ChainSearch(HostSearch):
         from hetero_bfs.algorithms.sssp.kernels.chains import fill_in
 
         parts = min(self._all_threads, parts_for(distance.size))
-        too_far = np.zeros(parts, np.int64)
-        in_parallel(
-            fill_in,
-            parts,
-            ends=self._core.ends,
-            along=self._core.along,
-            found=found.distance,
-            infinity=np.array([found.infinity], distance.dtype),
-            distance=distance,
-            too_far=too_far,
-        )
+        too_far, infinity = np.zeros(parts, np.int64), np.array([found.infinity], distance.dtype)
+        core = self._core
+        fill_in(core.ends, core.along, found.distance, infinity, distance, too_far, parts=parts)
         return not too_far.any()

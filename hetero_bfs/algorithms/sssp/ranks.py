@@ -67,7 +67,7 @@ class RankPathSearch(RankRun[RankPathHost]):
         self.sort_seconds = time.perf_counter() - began
         sums = np.array(lists.sums, np.float64)
         communicator.reduce_to_all(sums, "sum")
-        weights = lists.weight_dtype
+        self.weight_dtype = weights = lists.weight_dtype
         self._plan = plan_windows(weights, *sums.tolist())
         wide = np.dtype(np.int64 if weights.kind == "i" else np.float64)
         dtypes = [wide] if weights.kind == "i" else dict.fromkeys((weights, wide))
@@ -75,10 +75,6 @@ class RankPathSearch(RankRun[RankPathHost]):
         super().__init__(communicator, graph, lambda: self._hosts[0])
         self._agreed = np.zeros(5)
         self._bytes_sent = 0
-
-    @property
-    def weight_dtype(self) -> np.dtype[Any]:
-        return self._lists.weight_dtype
 
     def search(self, source: int) -> RankPaths:
         """Search from a vertex (the caller's id). Raises `GraphError` if it is not in the graph."""
@@ -112,15 +108,11 @@ class RankPathSearch(RankRun[RankPathHost]):
         return RankPaths(source, distance, parent, seconds, windows)
 
     def _search(self, source: int | None) -> tuple[list[RankWindow], npt.NDArray[np.uint32]] | None:
-        """Return windows and parents, or None on all ranks if a distance exceeds the host's type.
+        """Return windows and parents.
 
-        `source` is None if another rank owns the source. Distances beyond float64 are infinite.
+        None on all ranks if the host's type has 32 bits and a distance exceeds it. `source` is None
+        if another rank owns the source. Distances beyond float64 are infinite.
         """
-        windows = self._run(source)
-        return None if windows is None else (windows, self._find_parents(source))
-
-    def _run(self, source: int | None) -> list[RankWindow] | None:
-        """Search; None on all ranks if the type has 32 bits and a distance exceeds it."""
         from hetero_bfs.algorithms.sssp.kernels import ranks_relax as loops
 
         host, plan = self.host, self._plan
@@ -156,7 +148,7 @@ class RankPathSearch(RankRun[RankPathHost]):
                 windows.append(
                     self._window(start, WindowStrategy.PULL.label, 1, clock, vertices, edges)
                 )
-        return None if is_beyond else windows
+        return None if is_beyond else (windows, self._find_parents(source))
 
     def _window(
         self, start: float, name: str, rounds: int, clock: _Clock, vertices: int, edges: int

@@ -10,12 +10,12 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from hypothesis import given
 from hypothesis import strategies as st
+from planned_paths import planned
 
 import hetero_bfs as hb
 from hetero_bfs.algorithms.sssp import host
 from hetero_bfs.algorithms.sssp.algorithm import PathSearches
 from hetero_bfs.algorithms.sssp.host import ChainSearch
-from hetero_bfs.errors import ArgumentError
 from hetero_bfs.graph.edge_list import EdgeList
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling.algorithm_decision import WindowPlan, WindowStrategy
@@ -48,8 +48,8 @@ SHAPES = {
 
 
 def searches_of(edges: EdgeList, threads: int = 1, plan: WindowPlan | None = None) -> PathSearches:
-    with mock.patch.object(host, "_LEAST_EDGES", 0):
-        return PathSearches(build_search_graph(edges), threads, plan=plan)
+    with mock.patch.object(host, "_LEAST_EDGES", 0), planned(plan):
+        return PathSearches(build_search_graph(edges), threads)
 
 
 def confirm_all(edges: EdgeList, searches: PathSearches) -> None:
@@ -95,14 +95,6 @@ def test_a_given_plan_replaces_that_of_the_graph(strategy):
         assert isinstance(searches.host, ChainSearch) == (strategy is WindowStrategy.FULL)
         confirm_all(edges, searches)
         assert searches.run(5).traces[0].strategy == strategy.label
-
-
-def test_no_plan_begins_with_a_pull():
-    edges = graph_of(
-        SHAPES["three tails"], 41, np.arange(len(SHAPES["three tails"]), dtype=np.int32)
-    )
-    with pytest.raises(ArgumentError, match=r"plan\.strategy is PULL, which only follows PREFIX"):
-        searches_of(edges, plan=WindowPlan(WindowStrategy.PULL, 2.0, 5.0))
 
 
 def test_several_threads_fill_in_the_distances_of_a_large_graph(many_threads):

@@ -360,3 +360,16 @@ def test_raise_if_invalid():
     assert check_changed().raise_if_invalid() is None
     with pytest.raises(ValidationError, match=r"^source 0: check 4 .* fails at vertex 4: edge"):
         check_changed({4: N}).raise_if_invalid()
+
+
+def test_several_sources_have_trees_of_their_own():
+    edges = graph([(v, v + 1) for v in range(5)], 6)
+    parent, level = np.array([0, 0, 1, 4, 5, 5]), np.array([0, 1, 2, 2, 1, 0])
+    outcome = validate(edges, [0, 5, 0], parent, level)
+    assert outcome.message == "2 sources: valid; 6 vertices reached, depth 2"
+    assert (outcome.nedge, outcome.depth) == (5, 2)
+    for vertex, wrong in ((5, 4), (2, 2)):
+        broken = parent.copy()
+        broken[vertex] = wrong
+        outcome = validate(edges, [0, 5], broken)
+        assert (outcome.check, outcome.vertex) == (1, vertex)

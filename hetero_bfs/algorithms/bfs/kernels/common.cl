@@ -26,6 +26,15 @@
 #define QUEUEABLE(degree) 1
 #endif
 
+/* A plain read before a claim. Its value may be stale; the atomic operation that follows decides.
+ * Race checkers report it as an error, and OpenCL C 1.2 has no atomic read. -DATOMIC_PEEK is for
+ * these checkers. */
+#ifdef ATOMIC_PEEK
+#define PEEK(address) atomic_or(address, 0)
+#else
+#define PEEK(address) (*(address))
+#endif
+
 /* The position of the lowest set bit of a word that is not zero. */
 #define LOWEST(word) (31 - clz((word) & -(word)))
 
@@ -112,35 +121,8 @@ static ulong fetch_add_together(volatile __global ulong *address, ulong value)
 #endif
 
 /* The edge array, cut into buffers of 2^PART_SHIFT edges (device_memory.py; Zhang et al. 2018,
- * section 4.3). NUM_PARTS is a power of two up to 32; buffers past the last part are never read.
- * PARAMS(name) declares the parts as kernel parameters, ARGS(name) names them as arguments. */
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-
-#define PART(name, i) __global const uint *restrict name##i
-#define PARAMS_1(name) PART(name, 0)
-#define PARAMS_2(name) PARAMS_1(name), PART(name, 1)
-#define PARAMS_4(name) PARAMS_2(name), PART(name, 2), PART(name, 3)
-#define PARAMS_8(name) PARAMS_4(name), PART(name, 4), PART(name, 5), PART(name, 6), PART(name, 7)
-#define PARAMS_16(name) PARAMS_8(name), PART(name, 8), PART(name, 9), PART(name, 10), \
-    PART(name, 11), PART(name, 12), PART(name, 13), PART(name, 14), PART(name, 15)
-#define PARAMS_32(name) PARAMS_16(name), PART(name, 16), PART(name, 17), PART(name, 18), \
-    PART(name, 19), PART(name, 20), PART(name, 21), PART(name, 22), PART(name, 23), \
-    PART(name, 24), PART(name, 25), PART(name, 26), PART(name, 27), PART(name, 28), \
-    PART(name, 29), PART(name, 30), PART(name, 31)
-#define PARAMS(name) JOIN(PARAMS_, NUM_PARTS)(name)
-
-#define ARGS_1(name) name##0
-#define ARGS_2(name) ARGS_1(name), name##1
-#define ARGS_4(name) ARGS_2(name), name##2, name##3
-#define ARGS_8(name) ARGS_4(name), name##4, name##5, name##6, name##7
-#define ARGS_16(name) ARGS_8(name), name##8, name##9, name##10, name##11, name##12, name##13, \
-    name##14, name##15
-#define ARGS_32(name) ARGS_16(name), name##16, name##17, name##18, name##19, name##20, name##21, \
-    name##22, name##23, name##24, name##25, name##26, name##27, name##28, name##29, name##30, \
-    name##31
-#define ARGS(name) JOIN(ARGS_, NUM_PARTS)(name)
+ * section 4.3). NUM_PARTS is up to 32. PARAMS(name) declares the parts as kernel parameters,
+ * ARGS(name) names them as arguments. */
 
 #if NUM_PARTS == 1
 typedef struct {

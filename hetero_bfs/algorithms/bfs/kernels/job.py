@@ -55,10 +55,7 @@ LONE_VISITED, LONE_QUEUE = OWN + 4, OWN + 5
 """VISITED and QUEUE of a small level that the master runs by itself. Waiting workers poll the line
 of the job, so writing there would take longer than the level."""
 
-LISTED_LEVELS = OWN + 6
-"""Levels of this stay on the host that owners ran while the found list was kept."""
-
-NEXT_OWN = OWN + 7
+NEXT_OWN = OWN + 6
 """The first word that is free for other modules. Phases do not change it."""
 
 NONE = np.int64(0)

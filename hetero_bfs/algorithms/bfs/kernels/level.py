@@ -219,10 +219,8 @@ def _resolve_by_first(control, arrays, low, high, late):
     Vertices whose first neighbour is unvisited are listed in `late`. Returns the number of vertices
     visited, their edges, the number of neighbours read, and the length of `late`.
     """
-    visited, next_visited = (
-        arrays.visited[control[job.VISITED]],
-        arrays.visited[1 - control[job.VISITED]],
-    )
+    this = control[job.VISITED]
+    visited, next_visited = arrays.visited[this], arrays.visited[1 - this]
     reached, parent = reached_of(control, arrays), arrays.parent
     first, degree = arrays.first, arrays.degree
     count, edges, scanned, left = 0, np.int64(0), 0, 0
@@ -412,10 +410,8 @@ def resolve_pushed_words(control, arrays, chunk, me):
     vertex is visited, it is in the frontier. Returns the number of vertices visited, and of their
     edges.
     """
-    visited, next_visited = (
-        arrays.visited[control[job.VISITED]],
-        arrays.visited[1 - control[job.VISITED]],
-    )
+    this = control[job.VISITED]
+    visited, next_visited = arrays.visited[this], arrays.visited[1 - this]
     reached, degree, parent = reached_of(control, arrays), arrays.degree, arrays.parent
     low, high = words_of(control, arrays, chunk)
     count, edges = np.int64(0), np.int64(0)

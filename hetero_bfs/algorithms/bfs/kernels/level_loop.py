@@ -13,9 +13,6 @@ from numba import njit
 
 from hetero_bfs.algorithms.bfs.kernels import job
 from hetero_bfs.algorithms.bfs.kernels.expand import (
-    SEGMENT_COUNT,
-    SEGMENT_START,
-    SEGMENT_VERTICES,
     add_owners_segment,
     finish_queue,
     follow_tiny,
@@ -76,7 +73,6 @@ def _may_wait(control, arrays, state, limit):
     likely = edges + deferred * (arrays.indices.size / max(arrays.degree.size, 1))
     return (
         _row_of(state) < limit
-        and state[schema.FOUND_LISTED] < 0
         and state[schema.TARGET] == 0
         and edges >= schema.LEAST_SHARED_EDGES
         and deferred * arrays.indices.size <= edges * arrays.degree.size
@@ -159,22 +155,6 @@ def _share_vertices(control, arrays, task, count):
 
 
 @kernel(counted=False)
-def start(control, arrays, source, state):
-    share_words(control, arrays, state, job.BLANK)
-    visited = arrays.visited[np.int64(state[schema.VISITED_INDEX])]
-    this = np.int64(state[schema.QUEUE_INDEX])
-    visited[source >> 5] = np.uint32(1) << np.uint32(source & 31)
-    arrays.parent[source] = source
-    arrays.queue[this][0] = source
-    arrays.offsets[this][0] = 0
-    set_one_segment(arrays.segments[this], 1)
-    state[schema.PLACE] = schema.HOST
-    if state[schema.FOUND_LISTED] >= 0:
-        arrays.found_list[0] = source
-        state[schema.FOUND_LISTED] = 1
-
-
-@kernel(counted=False)
 def start_at(control, arrays, sources, state):
     """Make `sources`, uint32 without duplicates, the frontier of a search; see `Seeds`.
 
@@ -219,6 +199,13 @@ def start_at(control, arrays, sources, state):
             arrays.found_list[i] = sources[i]
 
 
+@kernel(counted=False)
+def start(control, arrays, source, state):
+    queue = arrays.queue[np.int64(state[schema.QUEUE_INDEX])]
+    queue[0] = source
+    start_at(control, arrays, queue[:1], state)
+
+
 @kernel(counted=False, inner=True)
 def list_found(arrays, state, which, begin, end):
     """Append the entries from `begin` to `end` of a queue to `found_list`, or give up the list."""
@@ -233,30 +220,6 @@ def list_found(arrays, state, which, begin, end):
 
 
 @njit(inline="always")
-def _list_frontier(arrays, state):
-    """Append the vertices that a level found to `found_list`; a bitmap does not list them."""
-    this = np.int64(state[schema.QUEUE_INDEX])
-    segments = arrays.segments[this]
-    for s in range(segments[SEGMENT_COUNT, 0]):
-        begin = segments[SEGMENT_START, s]
-        size = segments[SEGMENT_VERTICES, s + 1] - segments[SEGMENT_VERTICES, s]
-        list_found(arrays, state, this, begin, begin + size)
-
-
-@njit(inline="always")
-def _tire_of_list(control, arrays, state):
-    """Give up the found list when keeping it has cost as much as sending all parents would.
-
-    A level of owners takes some 4 us more if the list is kept, since no edge may wait. The device
-    takes all parents in about that time for each 32,768 vertices.
-    """
-    if state[schema.FOUND_LISTED] >= 0:
-        control[job.LISTED_LEVELS] += 1
-        if control[job.LISTED_LEVELS] > arrays.parent.size >> 15:
-            state[schema.FOUND_LISTED] = -1
-
-
-@njit(inline="always")
 def _run_level(control, arrays, row, state, records):
     record = records[_row_of(state)]
     address = arrays.levels[row]
@@ -265,13 +228,13 @@ def _run_level(control, arrays, row, state, records):
     record[schema.FOUND_VERTICES] = found
     record[schema.EDGES_SCANNED] = scanned
     if control[job.OWNED]:
-        _tire_of_list(control, arrays, state)
+        state[schema.FOUND_LISTED] = -1  # edges that wait could not be listed yet
         if not _may_wait(control, arrays, state, records.shape[0]):
             _resolve_deferred(control, arrays, state, records)
     if state[schema.FOUND_LISTED] >= 0 and record[schema.FOUND_VERTICES] > 0:
         if _has_queue(state):
-            _list_frontier(arrays, state)
-        else:
+            list_found(arrays, state, np.int64(state[schema.QUEUE_INDEX]), 0, found)
+        else:  # a bitmap does not list vertices
             state[schema.FOUND_LISTED] = -1
     if state[schema.TARGET] > 0:
         target = np.int64(state[schema.TARGET]) - 1
@@ -303,10 +266,8 @@ def _run_tiny_levels(arrays, policy, state, records):
     chosen = int(state[schema.CHOSEN])
     this, first = np.int64(state[schema.QUEUE_INDEX]), np.int64(state[schema.LEVEL])
     join_segments(arrays, this)
-    vertices, edges = (
-        np.int64(state[schema.FRONTIER_VERTICES]),
-        np.int64(state[schema.FRONTIER_EDGES]),
-    )
+    vertices = np.int64(state[schema.FRONTIER_VERTICES])
+    edges = np.int64(state[schema.FRONTIER_EDGES])
     left = np.int64(state[schema.UNVISITED_VERTICES])
     unvisited = np.int64(state[schema.UNVISITED_EDGES])
     begin, end, level, found, more = np.int64(0), vertices, first, np.int64(0), np.int64(0)
@@ -356,7 +317,7 @@ def run_levels(control, arrays, policy, interval, source, cpu_only, state, recor
     must migrate to the host first.
     """
     num_vertices, num_edges = arrays.degree.size, arrays.indices.size
-    control[job.WHOLE], control[job.LISTED_LEVELS] = cpu_only, 0
+    control[job.WHOLE] = cpu_only
     now = clock_seconds()
     while _row_of(state) < records.shape[0] and not _is_over(state):
         row = _row_of(state)

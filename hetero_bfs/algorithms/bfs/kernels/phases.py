@@ -105,14 +105,6 @@ def _note_places(control, state):
     control[job.QUEUE] = np.int64(state[schema.QUEUE_INDEX])
 
 
-@njit(inline="always")
-def run_by_master(control, arrays, state):
-    control[job.LONE_VISITED] = np.int64(state[schema.VISITED_INDEX])
-    control[job.LONE_QUEUE] = np.int64(state[schema.QUEUE_INDEX])
-    found, edges, _ = call_at(arrays.work[job.ALONE], control, arrays, 0, 0)
-    return found, edges
-
-
 @kernel(counted=False, inner=True)
 def share(control, arrays, state, task, size, chunks):
     """Run a phase of a search on the thread pool; return the sums over its chunks."""
@@ -203,20 +195,6 @@ def top_down_level(control, arrays, state, records):
 
 
 @njit(inline="always")
-def _expand_among_owners(control, arrays, state, records):
-    """Run a top-down level with the owners; return vertices and edges found.
-
-    Vertices at the ends of deferred edges are not counted.
-    """
-    found, edges, deferred, late, late_edges = share_among_owners(
-        control, arrays, state, job.EXPAND
-    )
-    count_late(state, records, late, late_edges)
-    control[job.OWNED], control[DEFERRED] = 1, deferred
-    return found, edges
-
-
-@njit(inline="always")
 def _top_down(control, arrays, state, records):
     """Run a top-down level that leaves a queue; return vertices and edges found.
 
@@ -225,9 +203,17 @@ def _top_down(control, arrays, state, records):
     edges = np.int64(state[schema.FRONTIER_EDGES])
     threads, owners = arrays.threads, arrays.owned_ranges.size - 1
     if edges < schema.LEAST_SHARED_EDGES or threads == 1:
-        return run_by_master(control, arrays, state)
+        control[job.LONE_VISITED] = np.int64(state[schema.VISITED_INDEX])
+        control[job.LONE_QUEUE] = np.int64(state[schema.QUEUE_INDEX])
+        vertices, edges, _ = call_at(arrays.work[job.ALONE], control, arrays, 0, 0)
+        return vertices, edges
     if owners > 1 and edges < arrays.outbox.shape[2]:
-        return _expand_among_owners(control, arrays, state, records)
+        vertices, edges, deferred, late, late_edges = share_among_owners(
+            control, arrays, state, job.EXPAND
+        )
+        count_late(state, records, late, late_edges)
+        control[job.OWNED], control[DEFERRED] = 1, deferred
+        return vertices, edges
     join(arrays, state)
     size = min(_edges_of_a_chunk(edges, threads), CHUNK_EDGES)
     share(control, arrays, state, job.TOP_DOWN, size, (edges + size - 1) // size)

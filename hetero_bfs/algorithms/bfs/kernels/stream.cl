@@ -29,15 +29,6 @@
 #define LANES (1u << LANES_SHIFT)
 #define IS_SET(bitmap, v) ((bitmap)[(v) >> 5] >> ((v) & 31) & 1)
 
-/* See top_down.cl. */
-#ifndef PEEK
-#ifdef ATOMIC_PEEK
-#define PEEK(address) atomic_or(address, 0)
-#else
-#define PEEK(address) (*(address))
-#endif
-#endif
-
 /* Start a search: only `source` is visited, is in the frontier, and has a parent. */
 __kernel void stream_start(const uint n, const uint words, const uint source,
                            __global uint *visited, __global uint *next, __global uint *frontier,

@@ -8,15 +8,6 @@
 #define TILE (GROUP * ITEMS) /* edges, below PAST_TILE */
 #define PAST_TILE 0xFFFF
 
-/* A plain read before a claim. Its value may be stale; the atomic operation that follows decides.
- * Race checkers report it as an error, and OpenCL C 1.2 has no atomic read. -DATOMIC_PEEK is for
- * these checkers. */
-#ifdef ATOMIC_PEEK
-#define PEEK(address) atomic_or(address, 0)
-#else
-#define PEEK(address) (*(address))
-#endif
-
 /* Messages between ranks, one word each: a top-down level of a rank sends and receives them. ranks.py
  * describes them. */
 #ifdef RANKS

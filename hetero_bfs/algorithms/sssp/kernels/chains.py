@@ -19,7 +19,7 @@ from numba import njit
 
 from hetero_bfs.graph.edge_source import NO_ID
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import part_of
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 
 @njit(inline="always")
@@ -126,7 +126,7 @@ def walk_from(lists, core, source, distance, starts):
             found += 1
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("ends along found infinity distance too_far", counted=False)
 def fill_in(given, part, parts):
     """Set the distances of a part of all vertices from those of the core.
 

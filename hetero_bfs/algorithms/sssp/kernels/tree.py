@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hetero_bfs.graph.edge_source import NO_ID, NO_VERTEX
 from hetero_bfs.support.compiling import kernel
-from hetero_bfs.support.parallel import in_parallel, part_of
+from hetero_bfs.support.parallel import parallel_kernel, part_of
 
 Array = npt.NDArray[Any]
 
@@ -41,18 +41,8 @@ def nearer_parents(
     backward = lists.backward
     parent = np.full(lists.num_vertices, NO_VERTEX, np.uint32)
     orphans = np.zeros(_PARTS, np.int64)
-    in_parallel(
-        _find_nearer,
-        _PARTS,
-        indptr=backward.indptr,
-        neighbours=backward.neighbours,
-        weights=backward.weights,
-        distance=distance,
-        limit=np.array([infinity], distance.dtype),
-        in_order=int(backward is lists.forward),
-        parent=parent,
-        orphans=orphans,
-    )
+    limit, in_order = np.array([infinity], distance.dtype), int(backward is lists.forward)
+    _find_nearer(*backward, distance, limit, in_order, parent, orphans, parts=_PARTS)
     return parent, int(orphans.sum())
 
 
@@ -66,7 +56,7 @@ def complete_tree(lists: Any, distance: Array, source: int, parent: Array, orpha
         _adopt_equals(*lists.forward, distance, parent, queue, reached.size)
 
 
-@kernel(counted=False, inner=True)
+@parallel_kernel("indptr neighbours weights distance limit in_order parent orphans", counted=False)
 def _find_nearer(given, part, parts):
     indptr, neighbours, weights = given.indptr, given.neighbours, given.weights
     distance, parent, infinity = given.distance, given.parent, given.limit[0]
