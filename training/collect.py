@@ -101,7 +101,7 @@ _CORES: dict[str, Callable[[int, int], EdgeList]] = {
     "uniform": uniform,
     "small-world": small_world,
 }
-"""What makes a core, of a scale and from a seed."""
+"""The makers of cores, of a scale and from a seed."""
 
 
 def _rmat(scale: int, random: np.random.Generator) -> StudyGraph:

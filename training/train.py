@@ -82,7 +82,7 @@ _TESTED: tuple[Family, ...] = (
 """The kernels of programs and algorithms."""
 
 _TESTING_SECONDS = 90.0
-"""What these kernels take to be compiled and tested on two cores with PoCL."""
+"""The seconds to compile and test these kernels on two cores with PoCL."""
 
 _LEAST_GRAPHS = 8
 """Costs of programs and algorithms are not fitted to fewer graphs: some have six numbers."""

@@ -47,7 +47,7 @@ RUNS_OF_AN_ENGINE = 16
 
 
 class RankedGraph(Protocol):
-    """What algorithms use of a `RankEngine`; all ranks make the same calls."""
+    """The parts of a `RankEngine` that algorithms use; all ranks make the same calls."""
 
     communicator: Communicator
     graph: RankGraph
@@ -88,7 +88,7 @@ class Runs(Generic[R]):
     ranks_use_devices: ClassVar[bool] = False
 
     report: ClassVar[type[Report[Any]]]
-    """What the command says of a result."""
+    """The command's text for a result."""
 
     @classmethod
     def check_ranks(cls, options: EngineOptions) -> None:
@@ -156,8 +156,8 @@ class Prepared(Runs[R]):
     """Why all runs are on the host, if they are."""
 
     executors: ClassVar[tuple[Callable[..., Any], ...]]
-    """What makes the executors for the host, for a device that holds the neighbour lists, and for a
-    device to which they are streamed.
+    """The makers of the executors for the host, for a device that holds the neighbour lists, and
+    for a device to which they are streamed.
 
     The first takes `lists` and the number of threads, the others `lists` and a `DeviceInfo`. The
     host's executor has `prepare`, `run` and `close`, a device's has `run` and `device_name`. Those
@@ -189,7 +189,7 @@ class Prepared(Runs[R]):
 
     @cached_property
     def places(self) -> RunChooser[DeviceKind]:
-        """The places of runs, and what is known of their seconds."""
+        """The places of runs, and known seconds."""
         if self._info is None:
             return RunChooser(["cpu"], alone=self.no_device)
         graph = self.graph
@@ -251,7 +251,7 @@ class Request(NamedTuple, Generic[R]):
 
 
 class Ran(NamedTuple):
-    """A finished run: what the executor returned, and its seconds."""
+    """A finished run: the executor's result, and its seconds."""
 
     found: Any
     seconds: float
@@ -369,7 +369,7 @@ def check_weights(kind: type[Runs[Any]], graph: CSRGraph | EdgeSource | SearchGr
 
 
 def within_limits(info: DeviceInfo, options: EngineOptions) -> DeviceInfo:
-    """Return a device with its memory reduced to what the options allow."""
+    """Return a device with its memory reduced to the options' limit."""
     return replace(
         info,
         memory_bytes=min(info.memory_bytes, options.device_memory_bytes or info.memory_bytes),

@@ -79,7 +79,7 @@ class _Mode:
         """The caller's colouring."""
         self.programs: dict[Any, _Compiled] = {}
         self.forms: tuple[Any, Any] = HostProgram, open_program
-        """What compiles a program for the host, and for a device."""
+        """The compilers of a program for the host, and for a device."""
         if isinstance(graph, ArrangedGraph):
             self.forms = HostSweeps, sweeps_on
 

@@ -20,8 +20,8 @@ class Report(Generic[R]):
     """A result as its command checks it, writes it as JSON and prints it.
 
     `result` has `seconds`, `traces`, `used_device` and `streamed_bytes`. `arguments` are the
-    arguments of the run, by name, with the path of each one that is a file; `values` has what was
-    read from these files.
+    arguments of the run, by name, with the path of each one that is a file; `values` has the values
+    that were read from these files.
     """
 
     device: DeviceInfo | None = None
@@ -31,7 +31,7 @@ class Report(Generic[R]):
     """Why the run was on its place; None if the caller named it."""
 
     columns: Columns = ITERATIONS
-    """Those of `table`."""
+    """The columns of `table`."""
 
     def __init__(
         self,

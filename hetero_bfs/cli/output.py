@@ -1,4 +1,4 @@
-"""What commands read and write: graph files, arrays of values, text, notes and JSON.
+"""Input and output of commands: graph files, arrays of values, text, notes and JSON.
 
 Under an MPI launcher all ranks share one run, and only one of them prints.
 """

@@ -173,7 +173,7 @@ class Graph500Report(ABC):
     kernel: ClassVar[str]
     """The kernel's name in the reference's lines."""
     steps: ClassVar[str]
-    """What a record of a search's traces describes."""
+    """The unit that a record of a search's traces describes."""
 
     scale: float
     edgefactor: float

@@ -1,4 +1,4 @@
-"""What the messages of a program are, and how they combine."""
+"""The messages of a program, and how they combine."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ class MessagePlan:
 
     @cached_property
     def collects(self) -> str:
-        """What the program has that needs a pull in which each receiver goes through its messages
-        one by one (collected.py); "" if nothing."""
+        """The parts of the program that need a pull in which each receiver goes through its
+        messages one by one (collected.py); "" if nothing."""
         program = self.program
         sending = [method for method in SENDING if method in self.methods]
         reads = any("receiver" in parameters_of(program, method) for method in sending)

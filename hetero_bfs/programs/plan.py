@@ -295,7 +295,7 @@ class Plan(ProgramClass):
 
     @property
     def only_synchronous(self) -> str:
-        """What the program has that needs mode "synchronous"; "" if nothing."""
+        """The parts of the program that need mode "synchronous"; "" if nothing."""
         other = {*self.totals.values()} - {"plus"}
         return f"totals by {min(other)}" if other else self.collects
 

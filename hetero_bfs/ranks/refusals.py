@@ -1,4 +1,4 @@
-"""What several ranks refuse, and why: one table for commands and for Python.
+"""The refusals of several ranks, with their reasons: one table for commands and for Python.
 
 A row names an argument of Python, which is also the name under which a command keeps its option. So
 a message is the same for both, but for the name (`setting`).

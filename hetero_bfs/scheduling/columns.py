@@ -1,4 +1,4 @@
-"""What a speed model takes before a level runs, compiled: its columns, and the transition to it.
+"""The input of a speed model before a level runs, compiled: its columns, and the transition to it.
 
 A transition starts a search, switches devices, or converts a frontier. Only `migrations_between`
 lists the migrations of a transition, and only `transition_seconds` predicts its seconds. A device

@@ -273,7 +273,7 @@ graph opened in 0.2 and 2.4 s of CPU time (commit dc404ab); a search takes 9 and
 
 
 class _Measured:
-    """What this process has measured of openings."""
+    """This process's measurements of openings."""
 
     factor = 1.0
     """Seconds of the last opening over those expected."""

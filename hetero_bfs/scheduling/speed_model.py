@@ -99,7 +99,7 @@ class Linear:
 
 
 class GraphSize(NamedTuple):
-    """What the seconds of a whole run are predicted from.
+    """The sizes from which the seconds of a whole run are predicted.
 
     `levels` are a typical search's, `vertices` the searched ones, `edges` the entries of the
     neighbour lists. `largest_degree` is 0 where it is not known.

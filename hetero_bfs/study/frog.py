@@ -1,4 +1,4 @@
-"""What Shi et al. (2018, Frog) measured, on this machine: `hetero-bfs study --paper frog`.
+"""The measurements of Shi et al. (2018, Frog), on this machine: `hetero-bfs study --paper frog`.
 
 Runs are on the OpenCL device if there is one, else on the CPU. Each program counts the updates of
 each vertex, for the paper's Table 6.

@@ -1,4 +1,4 @@
-"""What a study measures of an open graph: its levels by each strategy, and energy.
+"""The measurements of an open graph in a study: its levels by each strategy, and energy.
 
 Levels are the paper's Table 5. The state before each level comes from a search on the host. The
 level is measured without migration of the frontier. Its time is the median over rounds. Each round

@@ -1,4 +1,4 @@
-"""What Lai et al. (GPregel), Yang et al. (a hybrid GraphMat) and Zhu et al. (WolfPath) measured.
+"""The measurements of Lai et al. (GPregel), Yang et al. (GraphMat) and Zhu et al. (WolfPath).
 
 On this machine it is `hetero-bfs study --paper` gpregel, graphmat or wolfpath.
 """

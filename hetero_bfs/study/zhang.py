@@ -1,4 +1,4 @@
-"""What Zhang et al. (2018) measured, on this machine: `hetero-bfs study --paper zhang`.
+"""The measurements of Zhang et al. (2018), on this machine: `hetero-bfs study --paper zhang`.
 
 Each graph is built twice, one order at a time: relabelled by degree for the paper's own searches
 and for Yasui's, then as given for Daga's. Edges that do not fit besides the graph are generated

@@ -149,7 +149,7 @@ def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OF_CANDIDATES = ("predicted", "compared")
-"""What a record has of each candidate: columns of seconds with these names before the strategy."""
+"""A record's fields for each candidate: columns of seconds, these names before the strategy."""
 
 
 def _choice(row: Row) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def validate(
 
     `parent` and `level` are integer arrays of shape (num_vertices,) with -1 for unreached.
 
-    The other arguments are those of the search (`Engine.bfs`; `mask` as flags). Several sources
+    The other arguments are the search's (`Engine.bfs`; `mask` as flags). Several sources
     have several trees. Edges at masked vertices do not count. Nothing may be reached beyond a depth
     limit or a reached target, and check 4 does not apply there.
 

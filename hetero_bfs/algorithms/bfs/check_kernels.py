@@ -203,7 +203,7 @@ def _count_new_edges(given, block, blocks):
     counted=False,
 )
 def merge_edges(given, block, blocks):
-    """Merge the tree edges of one more search into those of the group.
+    """Merge the tree edges of one more search into the group's.
 
     `shift`, int64 (BLOCKS,), is the number of new edges before each block.
     """

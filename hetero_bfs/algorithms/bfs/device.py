@@ -31,7 +31,7 @@ from hetero_bfs.scheduling.strategies import Strategy, plain
 
 
 class DeviceExecutor(DeviceRun):
-    """What executors of one graph's searches on a device share.
+    """The common part of the executors that search a graph on a device.
 
     A subclass creates the buffers `parent` and `visited` (the two bitmaps of visited vertices). The
     default tuning depends on the type of the device.

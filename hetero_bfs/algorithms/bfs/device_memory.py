@@ -174,7 +174,7 @@ def common_degrees(degree: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 class SearchMemory:
     """Parents, two bitmaps of visited vertices, and two queues with offsets, of one search.
 
-    On unified memory the arrays are those of `host`, mapped and unmapped when the search migrates.
+    On unified memory the arrays are `host`'s, mapped and unmapped when the search migrates.
     Other devices have their own arrays, and `receive` and `send` copy the frontier.
     """
 

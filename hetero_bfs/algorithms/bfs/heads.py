@@ -86,7 +86,7 @@ def plan_stream(
         needed = min(least, bytes_in_memory(info, graph))
         raise BudgetError(
             f"{budget_bytes} bytes of {info.name}'s memory are too few to search the graph there: "
-            f"what is kept per vertex and room for a few pages of edges need {needed} bytes; allow "
+            f"arrays of the vertices and room for a few pages of edges need {needed} bytes; allow "
             f"at least that ({setting('device_memory_bytes')}), or search on the CPU "
             f"({setting('device', 'cpu')})"
         )

@@ -188,7 +188,7 @@ class CPUExecutor(HostRun):
         return sizes
 
     def receive_result(self, part: npt.NDArray[Any], sent: npt.NDArray[np.uint32]) -> None:
-        """Copy what a device sent to a part of a result, int64 or int32; NO_VERTEX becomes -1."""
+        """Copy a device's values to a part of a result, int64 or int32; NO_VERTEX becomes -1."""
         data, narrow = part.ctypes.data, part.itemsize == 4
         self._loop.receive(self.control, self.shared, sent.ctypes.data, data, part.size, narrow)
 

@@ -45,11 +45,11 @@ class Frontier:
     """The state of a search between two levels: names for the items of `state` (schema.py).
 
     A device has two bitmaps and two queues. `visited_index` names the bitmap of all visited
-    vertices; the other one may hold those of the previous level. `queue_index` names the queue that
-    holds the frontier, if the frontier is a queue (`has_queue`). `chosen` is the candidate chosen
-    for the next level. `found_list` and `unvisited_list` are the lengths of the host's lists of
-    found vertices, and of vertices that may be unvisited; -1 without one. `merged` counts the
-    levels that share an earlier one's record; -1 if none may.
+    vertices; the other one may hold the visited vertices of the previous level. `queue_index`
+    names the queue that holds the frontier, if the frontier is a queue (`has_queue`). `chosen` is
+    the candidate chosen for the next level. `found_list` and `unvisited_list` are the lengths of
+    the host's lists of found vertices, and of vertices that may be unvisited; -1 without one.
+    `merged` counts the levels that share an earlier one's record; -1 if none may.
     """
 
     vertices, edges = _Item(schema.FRONTIER_VERTICES), _Item(schema.FRONTIER_EDGES)
@@ -304,7 +304,7 @@ class BFSResult(Named):
 
 
 class SearchReport(Report[BFSResult]):
-    """What `hetero-bfs bfs` says of a search."""
+    """The text of `hetero-bfs bfs` for a search."""
 
     columns = LEVELS
     selector: str | None = None
@@ -392,4 +392,4 @@ class SearchReport(Report[BFSResult]):
 def format_factors(corrections: Mapping[str, float]) -> str:
     """Return correction factors as a report prints them; empty if there are none."""
     factors = ", ".join(f"{name} x{value:.2g}" for name, value in corrections.items())
-    return factors and f"predictions corrected by what was measured: {factors}"
+    return factors and f"predictions corrected by measured seconds: {factors}"

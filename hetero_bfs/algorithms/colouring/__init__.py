@@ -14,9 +14,9 @@ def colour(num_vertices: int, start: Any = None) -> Request[Colouring]:
 
     Vertices are coloured by falling degree, and by rising id among vertices of equal degree. Each
     gets the first colour that none of its neighbours has (Welsh and Powell, 1967). The colours are
-    those of NetworkX's `greedy_color(strategy="largest_first")` on nodes in the order of their ids,
-    on any device and with any number of threads. A directed graph is coloured as if it were
-    undirected. Self-loops do not count.
+    the same as by NetworkX's `greedy_color(strategy="largest_first")` on nodes in the order of
+    their ids, on any device and with any number of threads. A directed graph is coloured as if it
+    were undirected. Self-loops do not count.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Colourings(Analysis[Colouring]):
         return np.pad(start, (0, self.graph.num_vertices - start.size), constant_values=-1)
 
     def _without_edges(self, *start: Any) -> Any:
-        """Return what vertices without edges get: 0, or their colour."""
+        """Return the values of vertices without edges: 0, or their colours."""
         return np.maximum(self._padded(*start), 0) if start else 0
 
     def _note(self, place: DeviceKind, seconds: float, *start: Any) -> None:

@@ -128,7 +128,7 @@ class DeviceColouring(DeviceRun):
             self.device.write(self._arrays["colour"], self._first_colours())
 
     def _first_colours(self) -> npt.NDArray[np.int32]:
-        """Return the first colours, those of the hubs among them, in the device's order."""
+        """Return the first colours, including the hubs', in the device's order."""
         return self.colour[: int(self.lists.order[: self._num_hubs].max()) + 1]
 
     def _count_range(

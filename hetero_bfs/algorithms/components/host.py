@@ -20,9 +20,9 @@ class Labels(NamedTuple):
     """The result of a run, in new ids.
 
     `label`, shape (num_searched,), has a vertex of each vertex's component, which is its own label.
-    The next run may overwrite this array. `num_components` counts those of the searched range.
-    `records` has shape (phases, 4); see loop.py. `streamed_bytes` are the bytes of the adjacency
-    sent to a device that does not hold it.
+    The next run may overwrite this array. `num_components` counts the components of the searched
+    range. `records` has shape (phases, 4); see loop.py. `streamed_bytes` are the bytes of the
+    adjacency sent to a device that does not hold it.
     """
 
     label: npt.NDArray[np.uint32]

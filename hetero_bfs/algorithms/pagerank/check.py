@@ -43,7 +43,7 @@ def check_pagerank(
     graph : CSRGraph or EdgeSource
     rank : float array, shape (num_vertices,)
     alpha, tol, weighted, personalization
-        Those of `hetero_bfs.pagerank`.
+        As for `hetero_bfs.pagerank`.
 
     Raises
     ------

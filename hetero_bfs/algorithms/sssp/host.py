@@ -250,7 +250,7 @@ def search_on_host(lists: WeightedLists, threads: int) -> HostSearch:
 
 
 class ChainSearch(HostSearch):
-    """Searches the core, then fills in the chains; the recorded windows are those of the core."""
+    """Searches the core, then fills in the chains; the recorded windows are the core's."""
 
     def __init__(self, lists: WeightedLists, core: Core, threads: int) -> None:
         super().__init__(core, threads, core.plan)
@@ -287,7 +287,7 @@ class ChainSearch(HostSearch):
         return starts
 
     def _fill_in(self, found: Windows, distance: npt.NDArray[Any]) -> bool:
-        """Set all distances from those of the core; return whether their type holds them."""
+        """Set all distances from the core's; return whether their type holds them."""
         from hetero_bfs.algorithms.sssp.kernels.chains import fill_in
 
         parts = min(self._all_threads, parts_for(distance.size))

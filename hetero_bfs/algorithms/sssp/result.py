@@ -62,7 +62,7 @@ class WindowTrace(NamedTuple):
         "serial" if one thread ran the search without an engine.
     vertices, edges_scanned : int
         Vertices whose neighbour lists were read, each time anew, and the entries read. If the host
-        contracted chains (host.py), they count those of the contracted graph.
+        contracted chains (host.py), they count the contracted graph's.
     rounds : int
         Number of queues of vertices that were relaxed. It is 1 if the host relaxes full neighbour
         lists, since its threads then do not wait for each other within a window.

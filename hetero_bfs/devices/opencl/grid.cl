@@ -78,7 +78,8 @@ static bool grid_barrier(volatile __global uint *sync, uint group, uint groups, 
 }
 
 /* Return whether work-groups make progress at the same time, and after a barrier see the
- * numbers that others wrote before it. Each work-group writes the number of the round to its item of `cells`. */
+ * numbers that others wrote before it. Each work-group writes the number of the round to its item
+ * of `cells`. */
 static bool probe(__global uint *cells, volatile __global uint *sync, uint group, uint groups,
                   uint patience, volatile __global ulong *counter, ulong *generation,
                   __local uint *alright)

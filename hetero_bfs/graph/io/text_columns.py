@@ -109,7 +109,7 @@ def is_comment(line: Line) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the lines of a text file hold.
+    """The columns of a text file.
 
     columns : positions of source, target and, if wanted, weight
     ids : None if vertices have names

@@ -32,7 +32,8 @@ _LISTS = {
     "backward_neighbours": "uint", "backward_weights": "WEIGHT", "neighbours": "uint",
     "weights": "WEIGHT", "active_in": "int",
 }  # fmt: skip
-"""What a function needs to go through messages (HOST_MESSAGES), with types in OpenCL C."""
+"""The parameters of a function that goes through messages (HOST_MESSAGES), with types in OpenCL
+C."""
 
 
 def device_text(plan: Plan, has_double: bool) -> str:

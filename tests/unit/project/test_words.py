@@ -22,6 +22,9 @@ INSTEAD = {
     r"\bthe latter\b": "the noun again",
     r"\btold\b": "outbox, sent, or answered",
     r"\bside by side\b": "multi-source, or 64 at once",
+    r"\b[Tt]hose of\b": "the noun again, or its possessive",
+    r"\b[Bb]eside\b": "next to, with, besides, or in the background",
+    r"\bin turn\b": "alternately, interleaved, or one after the other",
 }
 """Words to avoid, and what to say."""
 

@@ -255,8 +255,8 @@ __kernel void scatter_parents(const uint count, __global const uint2 *restrict p
         parent[pairs[i].x] = pairs[i].y;
 }
 
-/* Write parents that the host found: `found` has those of `count` vertices from `first` on. Only a
- * visited vertex without a parent takes one, since others may be of earlier searches. */
+/* Write parents that the host found: `found` has the parents of `count` vertices from `first` on.
+ * Only a visited vertex without a parent takes one, since others may be of earlier searches. */
 __kernel void merge_parents(const uint count, const uint first,
                             __global const uint *restrict visited,
                             __global const uint *restrict found, __global uint *restrict parent)

@@ -26,9 +26,9 @@ memory is not read before it is written.
 def fill_result(control, arrays, chunk, me):
     """Fill a chunk of a result by old ids: int64, or int32 if control[NARROW] is set.
 
-    The job has the result's address and size. CLEAR writes -1. RECEIVE copies what a device sent.
-    RESTORE writes the old ids of the parents, of a chunk of the new ids: neighbours and parents are
-    close together in that order.
+    The job has the result's address and size. CLEAR writes -1. RECEIVE copies values that a device
+    sent. RESTORE writes the old ids of the parents, of a chunk of the new ids: neighbours and
+    parents are close together in that order.
     """
     begin = chunk * control[job.SIZE]
     end = begin + control[job.SIZE]
@@ -91,7 +91,7 @@ def blank_depths(control, arrays, chunk, me):
 def restore_levels_chunk(control, arrays, chunk, me):
     """Find the depths of a chunk of the new ids, and write them to the result, int32 by old ids.
 
-    The parents must be those of a correct search: if they form a cycle, a depth is wrong. Several
+    The parents must be from a correct search: if they form a cycle, a depth is wrong. Several
     threads may find the same depth; they write the same number. Most parents have lower numbers
     than their children, so their depths are already known.
     """

@@ -31,7 +31,7 @@ typedef struct {
     volatile __global ulong *counters;
 } Arrays;
 
-/* The two words in which step number `done` counts: what it finds, and the lists that it leaves. */
+/* The two words in which step number `done` counts: its finds, and the lists that it leaves. */
 #define COUNTER(counters, done) ((counters) + (done) % NUM_COUNTERS * COUNTER_WORDS)
 
 /* Clear the counter of the step after step number `done`. Nothing reads or writes it meanwhile. */

@@ -28,10 +28,10 @@ SOURCE = schema.PLACE  # a state on the device needs no place
     MODELLED_UNVISITED,  # edges
     MODELLED_REPRESENTATION,  # plus 2 times `steps_of` (policy.py)
     MODELLED_WITHIN,  # the ratio between levels up to which that choice holds, as a REAL's bits
-    HELD,  # what a bottom-up level found before PULL_REST, packed; 0 otherwise
+    HELD,  # finds of a bottom-up level before PULL_REST, packed; 0 otherwise
 ) = range(schema.CHOSEN + 1, schema.CHOSEN + 15)
 STATE_WORDS = HELD + 1
-"""The first words of a state on the device are those of schema.py, up to CHOSEN."""
+"""The first words of a state on the device are as in schema.py, up to CHOSEN."""
 
 DECIDE, BEGIN, TO_QUEUE, PUSH, ALONE, PULL, INVALIDATE, COOPERATE, PULL_REST = range(9)
 """Values of STEP: the next step, or the last one. PULL_REST: all work-groups read the lists that a
@@ -115,7 +115,7 @@ def begin_next(state, words, records):
 def read_rows(rows, edge_bits, top_down, seconds, state, records):
     """Replay levels that the device ran: fill one record each, and advance the state.
 
-    `rows` is uint64 (levels, ROW_WORDS), `edge_bits` those of the packed counter, `top_down` bool
+    `rows` is uint64 (levels, ROW_WORDS), `edge_bits` the packed counter's, `top_down` bool
     (candidates,), `state` float64 (STATE_SIZE,). The host measured the whole launch to take
     `seconds`. Time that belongs to no level counts as the first level's transfer. If the device has
     no clock, all levels get equal times. Rows of `records`, float64 (rows, record_width), are

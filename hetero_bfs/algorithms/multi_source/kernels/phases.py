@@ -147,7 +147,7 @@ def _pull(control, arrays, chunk, me):
 
 @njit(inline="always")
 def _take_first(arrays, number, start, stop, me):
-    """Take the words pushed to a block, and those of first neighbours.
+    """Take the words pushed to a block, and the first neighbours' words.
 
     Returns the number of vertices that lack a pulled search; they are in `pending`.
     """

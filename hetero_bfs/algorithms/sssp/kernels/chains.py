@@ -128,7 +128,7 @@ def walk_from(lists, core, source, distance, starts):
 
 @parallel_kernel("ends along found infinity distance too_far", counted=False)
 def fill_in(given, part, parts):
-    """Set the distances of a part of all vertices from those of the core.
+    """Set the distances of a part of all vertices from the core's.
 
     `too_far[part]` becomes 1 if a distance exceeds the type.
     """

@@ -23,7 +23,7 @@
  *     STATUS          RUNNING, ENDED, OVERFLOWED, MOVED (to the host) or FAILED
  *
  * The counters of a step exist three times, and the steps use them cyclically. During a step,
- * work-group 0 clears those of the next step. All work-groups read these for the last time before
+ * work-group 0 clears the next step's. All work-groups read these for the last time before
  * the last barrier. The counters of a window work the same way. */
 
 #define ARGUMENTS                                                                                  \
@@ -100,7 +100,7 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[ROUNDS] = 0;
 }
 
-/* Add what a window lost here: its predicted nanoseconds, minus those on the host
+/* Add a window's loss here: its predicted nanoseconds, minus those on the host
  * (algorithm_decision.py). All work-groups compute the same, so they leave together. */
 static void note_loss(float step_cost, float window_cost, float edge_cost, __local long *now)
 {

@@ -173,7 +173,7 @@ def _begin(control, arrays, source):
 def _go_on(control, arrays, waiting, start):
     """Put vertices on the far pile that wait in another search, after `adopt`.
 
-    Those of a distance below `start` are settled. A vertex may be in `waiting` twice.
+    Vertices of a distance below `start` are settled. A vertex may be in `waiting` twice.
     """
     at = phases.ZERO
     for v in waiting:
@@ -194,9 +194,9 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
 
     To continue, `waiting`, uint32, has the vertices that wait in that search, and `start` is a
     lower limit of their distances; for a new search `waiting` is empty and `start` 0. `widths`,
-    float64 (2,), are those of a window with PREFIX, and of a bucket with FULL. `strategy` is that
-    of the first window, PREFIX or FULL. `records`, float64 (any, RECORD_WIDTH), gets a row for each
-    window and each pull; the last row sums up all that do not fit.
+    float64 (2,), are the widths of a window with PREFIX, and of a bucket with FULL. `strategy` is
+    that of the first window, PREFIX or FULL. `records`, float64 (any, RECORD_WIDTH), gets a row for
+    each window and each pull; the last row sums up all that do not fit.
 
     A strategy relaxes the edges of an open window, and notes in `lowest` whatever waits beyond it.
     It writes one list of active vertices; `_switch_lists` makes that the list to read.

@@ -3,7 +3,7 @@
  *
  * Built with -DWEIGHT=int, float or double, and -DOFFSET=uint or ulong for the type of `indptr`. A
  * distance is stored as the BITS of a WEIGHT of at least 0. These compare like signed integers.
- * INFINITE has those of infinity.
+ * INFINITE has the BITS of infinity.
  *
  *     distance    BITS (n,)   INFINITE where none is known
  *     relaxed     BITS (n,)   distance with which the vertex relaxed edges last; -1 before that
@@ -362,7 +362,7 @@ static BITS pull_edge(OFFSET k, BITS best, __local const long *now, BACKWARD, SE
     return min(best, bits);
 }
 
-/* Tell whether this weight is at least the best distance; then so are those of all later edges. */
+/* Tell whether this weight is at least the best distance; then so are all later edges' weights. */
 static bool is_hopeless(WEIGHT weight, BITS best)
 {
     return behind(0, weight) >= best;

@@ -34,7 +34,7 @@ State (n vertices; D is int32, int64, float32 or float64):
     lowest      D (threads, 8)  smallest distance that waits for a later window, by thread
     cursor      int64 (threads, 8)  where a thread writes next in either list; 0: nowhere yet
     counters    int64 (NUM_COUNTERS, 8)  number of blocks of the written lists, QUEUED and KEPT;
-                                OVERFLOW; those of buckets; each on its own cache line
+                                OVERFLOW; numbers of buckets; each on its own cache line
 
 A list is an array of blocks of BLOCK items. A thread writes into its own blocks. In the next phase
 it gets them first (thread_pool.py), since their vertices are in its cache.

@@ -1,7 +1,7 @@
 """A window of a shortest-path search on several ranks: the part of one rank.
 
 A rank relaxes the edges of its own vertices, whose neighbour lists are sorted by weight. The phases
-and the two strategies of relaxing are those of one process (algorithms/sssp/kernels/phases.py):
+and the two strategies of relaxing are one process's (algorithms/sssp/kernels/phases.py):
 
     PREFIX  A vertex relaxes the edges that end within the window, and goes on in the next one.
     FULL    A vertex relaxes all its edges.
