@@ -95,8 +95,26 @@ _WINDOW_SECONDS = 2e-6  # first guess for a small window on the host
 _EDGE_SECONDS = 2e-9  # of the host, if no model is known
 
 
+def loss_after(lost, rounds, edges, step_cost, window_cost, edge_cost):
+    """Return the nanoseconds that a device lost in all windows, after one of these sizes."""
+    return max(lost + step_cost * rounds - (window_cost + edge_cost * edges), 0.0)
+
+
+def leaves_device(lost, unsettled, edge_cost, leaving_cost):
+    return lost > leaving_cost + edge_cost * unsettled
+
+
+def pulls_next(waiting, unsettled):
+    """Tell whether a search with PREFIX pulls: more edges wait than unsettled vertices have."""
+    return waiting > unsettled
+
+
+WINDOW_FUNCTIONS = (loss_after, leaves_device, pulls_next)
+"""Functions that sssp/kernels/loop.cl calls (device_code.py)."""
+
+
 class Leaving:
-    """When runs of an algorithm leave a device."""
+    """When runs of an algorithm leave a device; `costs` are the arguments of `leaves_device`."""
 
     def __init__(
         self, size: GraphSize, costs: Mapping[DeviceKind, RunCosts], one_launch: bool
@@ -134,6 +152,19 @@ class Leaving:
         if own.size:
             self._window += LEARNING * (float(own.mean()) - self._window)
         self._leaving += LEARNING * (leaving - self._leaving)
+
+
+_PATIENCE = 64  # rounds launched together
+_LEAST_EDGES = 1 << 10
+"""Entries that the host reads in the time of a round without work."""
+
+
+def has_long_chains(rounds: int, edges: int) -> bool:
+    """Tell whether the host colours the rest of a graph, after the last rounds on a device.
+
+    If these read few edges on average, chains of waiting vertices are long.
+    """
+    return rounds >= _PATIENCE and edges < rounds * _LEAST_EDGES
 
 
 def is_searched_apart(levels: float) -> bool:

@@ -20,6 +20,7 @@ from hetero_bfs.devices.machine import DeviceInfo
 from hetero_bfs.devices.opencl.device_run import DeviceRun, Entries
 from hetero_bfs.devices.opencl.opencl_device import VARIES, BoundKernel
 from hetero_bfs.devices.opencl.streamed_lists import Numbers, Part, Slot, StreamedRun
+from hetero_bfs.scheduling.algorithm_decision import has_long_chains
 
 _HUB_EDGES = 1 << 10
 """Vertices with more edges are hubs, which have the first ranks. The host colours them before the
@@ -27,10 +28,6 @@ device begins: many of them are neighbours, so each waits for another one. Of th
 Kronecker 18 345 are left then, of 1,550 rounds of Kronecker 20 276 (counted)."""
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 128  # rounds launched before the host reads their result
-_PATIENCE = 64  # the host may take over after a batch of this number of rounds
-_LEAST_EDGES = 1 << 10
-"""Entries that the host reads in the time of a round without work. If rounds read fewer on average,
-chains of waiting vertices are long, and the host colours the rest."""
 
 OPENCL = {"ROUNDS": _MOST_ROUNDS, "EDGES": _MOST_ROUNDS + 2}
 """ROUNDS is the most rounds launched together; EDGES indexes `sizes` of kernels.cl."""
@@ -160,7 +157,7 @@ class DeviceColouring(DeviceRun):
             edges = int(self._host_sizes[OPENCL["EDGES"] :].view(np.uint64)[0])
             steps.append(Step("device rounds", vertices, edges, time.perf_counter() - began))
             left -= vertices
-            if rounds >= _PATIENCE and edges < rounds * _LEAST_EDGES:
+            if has_long_chains(rounds, edges):
                 break
             self._reset_sizes(self._host_sizes[rounds])
             rounds = min(2 * rounds, _MOST_ROUNDS)

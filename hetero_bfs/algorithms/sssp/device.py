@@ -26,8 +26,14 @@ from hetero_bfs.devices.opencl.verdicts import Family
 from hetero_bfs.errors import DeviceError
 from hetero_bfs.graph.weighted_lists import WeightedLists
 from hetero_bfs.programs.built_in import PATHS, beyond_all
+from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.programs.device_forms import StreamedBuiltIn
-from hetero_bfs.scheduling.algorithm_decision import Leaving, WindowStrategy, plan_windows
+from hetero_bfs.scheduling.algorithm_decision import (
+    WINDOW_FUNCTIONS,
+    Leaving,
+    WindowStrategy,
+    plan_windows,
+)
 from hetero_bfs.scheduling.run_chooser import run_costs
 from hetero_bfs.scheduling.speed_model import GraphSize
 
@@ -146,6 +152,7 @@ class DeviceSearch(DeviceRun):
     def _build(self, *, one_launch: bool) -> Any:
         name = C_TYPES[self.lists.weight_dtype]
         return self.build(
+            twins(WINDOW_FUNCTIONS),
             CHUNK_EDGES=_CHUNK_EDGES,
             PULL_EDGES=_PULL_EDGES,
             DIRECTED=int(self.lists.graph.graph.directed),

@@ -100,14 +100,6 @@ static void record(long strategy, __local long *now, __global long *records, uin
     now[EDGES] = now[VERTICES] = now[ROUNDS] = 0;
 }
 
-/* Add a window's loss here: its predicted nanoseconds, minus those on the host
- * (algorithm_decision.py). All work-groups compute the same, so they leave together. */
-static void note_loss(float step_cost, float window_cost, float edge_cost, __local long *now)
-{
-    const float here = step_cost * now[ROUNDS], there = window_cost + edge_cost * now[EDGES];
-    now[LOST] = max(now[LOST] + (long)(here - there), 0L);
-}
-
 static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, float edge_cost,
                         float leaving_cost, __local long *now)
 {
@@ -116,7 +108,8 @@ static void next_window(BITS lowest, WEIGHT prefix_width, WEIGHT full_width, flo
         now[STATUS] = now[BEYOND] ? OVERFLOWED : ENDED;
         return;
     }
-    if (now[STRATEGY] == FULL && now[LOST] > leaving_cost + edge_cost * now[UNSETTLED]) {
+    if (now[STRATEGY] == FULL &&
+        leaves_device(now[LOST], now[UNSETTLED], edge_cost, leaving_cost)) {
         now[START] = lowest;
         now[STEP] = DONE;
         now[STATUS] = MOVED;
@@ -163,9 +156,11 @@ static void decide(const uint n, WEIGHT prefix_width, WEIGHT full_width, float s
             now[ROUND]++;
             return;
         }
-        note_loss(step_cost, window_cost, edge_cost, now);
+        /* All work-groups compute the same, so they leave together. */
+        now[LOST] = (long)loss_after(now[LOST], now[ROUNDS], now[EDGES], step_cost, window_cost,
+                                     edge_cost);
         record(now[STRATEGY], now, records, most_records);
-        if (now[STRATEGY] == PREFIX && now[LEFT] > now[UNSETTLED]) {
+        if (now[STRATEGY] == PREFIX && pulls_next(now[LEFT], now[UNSETTLED])) {
             now[STRATEGY] = FULL;
             now[WINDOW]++;
             now[COUNT] = n;

@@ -17,7 +17,7 @@ from hetero_bfs.algorithms.sssp.kernels.phases import (
     settle,
 )
 from hetero_bfs.devices.cpu.thread_pool import close_list, even_size, push_item, share
-from hetero_bfs.scheduling.algorithm_decision import WindowStrategy
+from hetero_bfs.scheduling.algorithm_decision import WindowStrategy, pulls_next
 from hetero_bfs.support.compiling import kernel
 from hetero_bfs.support.intrinsics import clock_seconds
 
@@ -43,6 +43,8 @@ _LEAST_VERTICES = 1 << 12  # vertices of a chunk
 _LEAST_ITEMS = 32  # of the far pile that make a thread worthwhile
 _FOUND_FROM_ONE = 16  # vertices of the last window that make as much work as an item of the pile
 _FEW_VERTICES, _MANY_VERTICES = 1 << 12, 1 << 14  # of a window, for each thread
+
+_pulls_next = njit(inline="always")(pulls_next)
 
 
 @njit(inline="always")
@@ -226,7 +228,7 @@ def search(control, arrays, source, waiting, start, widths, strategy, records):
             unsettled_edges -= fresh
         ended = clock_seconds()
         rows = _record(records, rows, start, strategy, vertices, scanned, rounds, ended - began)
-        if strategy == PREFIX and left > unsettled_edges:
+        if strategy == PREFIX and _pulls_next(left, unsettled_edges):
             strategy, buckets = FULL, PLANNED_BUCKETS
             share(control, arrays, _FIND_UNSETTLED, n, even_size(arrays, n, _LEAST_VERTICES))
             _switch_lists(control, arrays)
