@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import prod
 from statistics import median
 
 from hetero_bfs.devices.machine import DeviceInfo, Tuning, default_tuning
@@ -112,19 +112,14 @@ def _descend(
 def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning) -> float | None:
     """Return the candidate's median seconds over the best tuning's, from alternating searches.
 
-    None if the device has no room for the graph twice. Infinite if it cannot run work-groups of one
-    of the tunings.
+    None if the device has no room for the graph twice. Infinite if the device cannot run the
+    candidate, 0 if it cannot run the best tuning so far.
     """
     with ExitStack() as opened:
-        try:
-            first, second = (
-                opened.enter_context(
-                    Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
-                )
-                for tuning in (best, candidate)
-            )
-        except DeviceError:
-            return inf
+        engines = [_open(opened, info, graph, tuning) for tuning in (best, candidate)]
+        first, second = engines
+        if first is None or second is None:
+            return None if second is first else float("inf") if second is None else 0.0
         if any(e.accelerator is None or e.streaming is not None for e in (first, second)):
             return None
         times: dict[Engine, list[float]] = {first: [], second: []}
@@ -133,3 +128,12 @@ def _ratio(info: DeviceInfo, graph: SearchGraph, best: Tuning, candidate: Tuning
             for engine, seconds in times.items():
                 seconds += seconds_back_to_back(engine, keys)
         return median(times[second]) / median(times[first])
+
+
+def _open(opened: ExitStack, info: DeviceInfo, graph: SearchGraph, tuning: Tuning) -> Engine | None:
+    """None if the device cannot run work-groups of this tuning."""
+    try:
+        engine = Engine(graph, selector="alpha-beta", device=str(info.index), tuning=tuning)
+    except DeviceError:
+        return None
+    return opened.enter_context(engine)

@@ -109,7 +109,7 @@ def _ask_early(row: Row[Any, Any], options: Namespace, arguments: dict[str, Any]
 def _opened(
     request: Request[Any], edges: Any, options: EngineOptions
 ) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """Open the engine or the analysis for a request; yield it, and a function that runs it."""
+    """Open the engine or the analysis for a request; yield it, and a function that answers."""
     if not request.kind.needs_engine:
         with open_analysis(request.analysis, edges, options) as analysis:
             yield analysis, lambda: analysis.run(*request.query)

@@ -1,6 +1,6 @@
 """The commands that run no algorithm of the table, one function each; it returns the exit status.
 
-A function imports for its command alone, so that others start without it.
+A function imports the modules of its command, so that other commands start without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`hetero-bfs doctor`: the needs of searches, which are missing, and how to fix that.
+"""`hetero-bfs doctor`: the requirements of searches, the missing ones, and how to fix them.
 
 At their top these modules import only the standard library, each other and modules that do the
 same, so that the examination works even without NumPy. Whatever may crash or hang runs in another

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,10 @@ def check_kept_files() -> Iterator[Finding]:
 def _content(folder: Path) -> str:
     from hetero_bfs.support.memory import format_bytes
 
-    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    sizes = []
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # removed meanwhile
+            sizes += [file.stat().st_size] if file.is_file() else []
     return f"{format_bytes(sum(sizes))} in {len(sizes)} files"
 
 

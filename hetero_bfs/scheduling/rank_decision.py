@@ -297,7 +297,7 @@ class RankDecision:
 def _weights(direction: Direction, device: DeviceInfo | None) -> npt.NDArray[np.float64]:
     """Return the learned weights by a model of this machine, else of the most similar one.
 
-    The shape is (2, columns): means of SMALL levels, then of LARGE ones.
+    The shape is (2, columns): the weights of SMALL levels, then of LARGE ones.
     Average speeds would count all unvisited edges in a pull, even where each vertex finds a parent
     at once.
     """

@@ -80,7 +80,7 @@ def with_alike(reference: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float6
 
     A frontier of a core grows a hundredfold from one level to the next. From another source it may
     have any size between the two. The ratio of visited to unvisited vertices grows evenly between
-    two levels, and that of edges; a frontier is a level's addition.
+    two levels, and that of edges; a frontier is the part that a level adds.
 
     reference : float64 (levels, RECORD_STATE), the state before each level
 

@@ -45,7 +45,7 @@ _RECENT = 7
 disturbed nor a lucky run decides."""
 _AGAIN = 0.01
 """Share of the total time that trying slower options again may lose, since their runs may have been
-disturbed. A trial loses the seconds that it takes longer than the fastest option."""
+disturbed. A trial loses the seconds by which it exceeds the fastest option."""
 _DOUBTED = 0.1
 """The same for options that were never measured."""
 _DOUBT = 3.0

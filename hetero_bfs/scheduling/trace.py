@@ -217,7 +217,7 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 Columns = Mapping[str, tuple[str, Callable[[Any], Any]]]
-"""Columns of a table by their titles: a format, and a function of a row's value, None for none.
+"""Columns of a table by their titles: a format, and a function that returns a row's value or None.
 """
 
 

@@ -326,7 +326,7 @@ _SECTIONS = (
         "atomics",
         "Updates that need atomics in the paper (Table 6)",
         "Updates of vertices: of all, and of the mixed class. For this class the paper uses "
-        "atomics; here none does.",
+        "atomics, which no update needs here.",
         (*GRAPH_COLUMNS, "algorithm", "synchronous", "asynchronous", "mixed_class"),
     ),
     Section(

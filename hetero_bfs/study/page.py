@@ -155,8 +155,8 @@ SECTIONS = (
 class Paper:
     """A paper's tables: `measure` fills them, from the study, the options and the device.
 
-    `scales` are the paper's Kronecker graphs, the default. `claims` returns the rows of
-    `claims_section` from all other tables.
+    `scales` are the scales of the paper's Kronecker graphs, the default. `claims` returns the rows
+    of `claims_section` from all other tables.
     """
 
     name: str

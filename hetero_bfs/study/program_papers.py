@@ -96,7 +96,7 @@ def _claims_of_graphmat(tables: Mapping[str, pd.DataFrame]) -> list[Row]:
 def nonzero_rows(subject: WeightedSubject, result: ProgramResult) -> list[Row]:
     """Return the non-zeros of x and y in each iteration of a search.
 
-    x has the vertices that send, which are a level. y has the vertices that get a message.
+    x has the vertices of a level, which send. y has the vertices that get a message.
     """
     level, indices = result.level, subject.graph.indices
     senders = np.repeat(level, np.diff(subject.graph.indptr))  # the level of each entry's owner

@@ -29,7 +29,7 @@ Threads = Literal["compiled loops", "OpenCL"]
 
 
 _started: set[Threads] = set()
-"""Of what this process has used, only OpenCL: Numba knows of its loops."""
+"""Only OpenCL, once this process has used it: Numba itself knows whether loops have run."""
 
 _lost: set[Threads] = set()
 

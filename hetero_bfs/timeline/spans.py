@@ -149,7 +149,7 @@ def _finite(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OF_CANDIDATES = ("predicted", "compared")
-"""A record's fields for each candidate: columns of seconds, these names before the strategy."""
+"""Kinds of a candidate's seconds in a record: these names, then the strategy's, are columns."""
 
 
 def _choice(row: Row) -> dict[str, Any]:

@@ -57,8 +57,9 @@ def start_workers(
     for number in range(1, threads):
         name = f"hetero_bfs worker {number}"
         arguments = control, shared, number
-        workers.append(threading.Thread(target=worker, args=arguments, name=name, daemon=True))
-        workers[-1].start()
+        each = threading.Thread(target=worker, args=arguments, name=name, daemon=True)
+        each.start()
+        workers.append(each)
     return stop
 
 

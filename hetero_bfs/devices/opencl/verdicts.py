@@ -143,7 +143,7 @@ def _test_now(info: DeviceInfo, family: Family) -> Verdict | None:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Name the test on stderr if it takes long; add its seconds to `seconds_of_tests`.
+    """Print `text` on stderr if the body takes long; add its seconds to `seconds_of_tests`.
 
     Of waits within each other the outermost counts.
     """

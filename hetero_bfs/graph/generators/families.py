@@ -255,8 +255,8 @@ def tails(
     """Add chains of `length` vertices to a graph; with `second` each of them ends in that graph.
 
     Chains start and end at drawn vertices of at least 3 edges, at different ones if there are
-    enough. The ids are the core's, then one chain's after the other from its start, then the
-    second graph's. All edges are undirected and have no weights.
+    enough. The ids are the core's, then each chain's from its start, one chain after the other,
+    then the second graph's. All edges are undirected and have no weights.
     """
     core, random = listed(core), np.random.default_rng(seed)
     begin = core.num_vertices
@@ -278,7 +278,7 @@ def tails(
 def comb(spine: int, tooth: int) -> EdgeList:
     """Make a path of `spine` vertices, each the start of another path of `tooth` vertices.
 
-    The ids are one tooth's after the other, each from the spine on.
+    The ids go from tooth to tooth, in each from the spine on.
     """
     _check_chains(spine, tooth, spine)
     ids = np.arange(spine * (tooth + 1), dtype=np.uint32).reshape(spine, tooth + 1)

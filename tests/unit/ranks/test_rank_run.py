@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import nasty, path
-from simulated_ranks import run_ranks
+from simulated_ranks import SimulatedCommunicator, run_ranks
 
 from hetero_bfs.algorithms.bfs.ranks import DistributedSearch
 from hetero_bfs.algorithms.sssp.kernels import ranks_relax
@@ -16,7 +16,9 @@ from hetero_bfs.algorithms.sssp.ranks import RankPathSearch, RankWindow
 from hetero_bfs.devices.cpu.host_run import HostRun
 from hetero_bfs.errors import AgreedError, DeviceError
 from hetero_bfs.programs.ranks import RankProgram
+from hetero_bfs.ranks.communicator import Communicator
 from hetero_bfs.ranks.construction import construct
+from hetero_bfs.ranks.mpi import MPICommunicator
 from hetero_bfs.ranks.rank_run import (
     RankRun,
     of_all_ranks,
@@ -171,3 +173,10 @@ def test_steps_of_all_ranks():
     whole = RankWindow(0.5, "full", 33, 300, 3, 3.0, 9.0, 21, mean_seconds=2.0, imbalance=2.0)
     assert run_ranks(3, work) == [[whole]] * 3
     assert run_ranks(2, lambda communicator: of_all_ranks(communicator, [], "edges")) == [[], []]
+
+
+@pytest.mark.parametrize("kind", [MPICommunicator, SimulatedCommunicator])
+def test_several_ranks_answer_nothing_as_one_rank_does(kind):
+    """A method of `Communicator`, which is one rank, would do nothing among several."""
+    methods = {name for name, one in vars(Communicator).items() if callable(one)}
+    assert {name for name in methods if not name.startswith("_")} <= vars(kind).keys()
