@@ -27,7 +27,7 @@ from hetero_bfs.programs.options import MODES, ModeName, RunOptions, Where
 from hetero_bfs.programs.parameters import Parameters, checked_edges
 from hetero_bfs.programs.plan import Plan
 from hetero_bfs.programs.program import Program
-from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, by_colour, by_level
+from hetero_bfs.programs.renumbered import ArrangedGraph, PlacedGraph, Run, by_colour, by_level
 from hetero_bfs.programs.result import ProgramResult
 from hetero_bfs.scheduling.named_selectors import model_of
 from hetero_bfs.scheduling.program_decision import MigrationCosts, ProgramEstimates, RunSizes
@@ -261,14 +261,12 @@ class ProgramRuns(Prepared[ProgramResult]):
         mode, place = choice.option
         self.choice = None if options.where != "auto" else choice
         ready = programs[mode].on[place]
+        run: Run | None = None
         began = time.perf_counter()
         try:
             run = ready.run(plan, limits)
         except GridStalledError:
-            (stalled,) = [one for one in modes if one.name == mode]
-            stalled.forms = HostProgram, program_in_phases
-            stalled.programs.pop(key).host.close()
-            return self.run(program, parameters, options)
+            pass
         except DeviceError as error:
             if place == "cpu" or options.where != "auto":
                 raise
@@ -276,6 +274,12 @@ class ProgramRuns(Prepared[ProgramResult]):
             self.notes.append(f"{plan.name} runs on the CPU from now on: {error}")
             return self.run(program, parameters, options)
         seconds = time.perf_counter() - began
+        if run is None:  # free the device's memory, then use one launch per phase
+            (stalled,) = [one for one in modes if one.name == mode]
+            stalled.forms = HostProgram, program_in_phases
+            stalled.programs.pop(key).host.close()
+            del ready, programs
+            return self.run(program, parameters, options)
         trials.learn((mode, place), seconds)
         self.choosing_seconds = began - chooses + run.choosing_seconds
         both = programs[mode].both

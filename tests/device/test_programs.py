@@ -6,6 +6,7 @@ The host's are compared with a plain interpreter in tests/unit/programs/test_pro
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 from unittest import mock
 
 import numpy as np
@@ -177,6 +178,48 @@ def test_a_monotone_program_sends_parts_of_lists(plain_device, name, directed):
             result = runs.run(MonotoneDistances(), parameters, given)
             np.testing.assert_array_equal(result.distance, expected)
             assert result.converged
+        assert not runs.notes, runs.notes
+
+
+class Starts(hb.Program):
+    """Numbers of edges from vertices with a cost to begin at them: `MonotoneDistances` by one."""
+
+    state: ClassVar = {"distance": np.int32}
+    combine = hb.minimum
+    monotone = True
+
+    def initial(self, cost):
+        return cost
+
+    def message(self, state):
+        return state.distance + 1
+
+    def apply(self, state, combined):
+        return min(state.distance, combined)
+
+    def priority(self, state):
+        return state.distance
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_monotone_program_without_weights_from_leaves_of_many_costs(plain_device, seed):
+    """Pulls stop by the messages of vertices that wait, also of those that cannot send any more."""
+    random = np.random.default_rng(seed)
+    core, leaves = 200, 50
+    near = random.integers(0, core, 2000)
+    far = np.clip(near + random.integers(-12, 13, near.size), 0, core - 1)
+    src = np.append(near, np.arange(core, core + leaves))
+    dst = np.append(far, random.integers(0, core, leaves))
+    cost = np.where(random.random(core + leaves) < 0.5, random.integers(5, 60, core + leaves), 9999)
+    cost[core:], cost[0] = random.integers(5, 60, leaves), 0
+    parameters = {"cost": cost.astype(np.int32)}
+    edges = EdgeList(src, dst, core + leaves)
+    with runs_of(edges, plain_device) as runs:
+        expected = runs.run(Starts(), parameters, hb.RunOptions(place="cpu")).distance
+        for width in (None, 4.0, 16.0, 40.0):
+            options = hb.RunOptions(place="device", bucket_width=width)
+            result = runs.run(Starts(), parameters, options)
+            np.testing.assert_array_equal(result.distance, expected)
         assert not runs.notes, runs.notes
 
 

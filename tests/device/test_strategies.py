@@ -26,6 +26,7 @@ import hetero_bfs as hb
 from hetero_bfs.algorithms.bfs.kernels import steps
 from hetero_bfs.algorithms.bfs.result import Frontier
 from hetero_bfs.algorithms.bfs.search import Search
+from hetero_bfs.devices.machine import Tuning
 from hetero_bfs.errors import DeviceError, GraphError
 from hetero_bfs.graph.search_graph import build_search_graph
 from hetero_bfs.scheduling import schema
@@ -328,3 +329,11 @@ def test_two_engines_at_once(place):
             check_search(one, one_edges := path(50), source)
             check_search(other, two_hubs(40), source)
             assert one_edges.num_vertices == one.graph.num_vertices
+
+
+def test_a_tuning_beyond_the_local_memory_is_refused(plain_device):
+    info = replace(plain_device, local_memory_bytes=48 << 10)
+    tuning = Tuning(group_size=256, edges_per_item=250)
+    found = mock.patch("hetero_bfs.options.choose_devices", return_value=[info])
+    with found, pytest.raises(DeviceError, match=r"needs \d+ bytes of local memory; .* 49152"):
+        hb.Engine(nasty("grid"), device="0", tuning=tuning)

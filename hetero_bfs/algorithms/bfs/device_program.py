@@ -86,6 +86,7 @@ class SearchProgram(DeviceRun):
         self._launches_pending = False  # whether launches were queued and not awaited
         self._steps_to_queue = _FIRST_STEPS
         self._functions = twins(device_policy.FUNCTIONS, **device_policy.KINDS)
+        self._check_local_memory()
         make = device.buffer
         self._counters = make(
             steps.NUM_COUNTERS * steps.COUNTER_WORDS
@@ -136,6 +137,15 @@ class SearchProgram(DeviceRun):
             with suppress(DeviceError):
                 return self._build(ONE_STEP=True), _ONE_KERNEL
         return self._build(), ("other_step", "push_step", "pull_step")
+
+    def _check_local_memory(self) -> None:
+        limit = self.device.info.local_memory_bytes
+        needed = self._tuning.local_bytes(np.dtype(self.offset_type).itemsize)
+        if needed > limit:
+            raise DeviceError(
+                f"the tuning for {self.device.info.name} needs {needed} bytes of local memory; "
+                f"the device has {limit}; train again, or give a tuning of smaller groups"
+            )
 
     def _build(self, **form: bool) -> Any:
         tuning = self._tuning

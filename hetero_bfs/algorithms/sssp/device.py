@@ -152,7 +152,7 @@ class DeviceSearch(DeviceRun):
     def _build(self, *, one_launch: bool) -> Any:
         name = C_TYPES[self.lists.weight_dtype]
         return self.build(
-            twins(WINDOW_FUNCTIONS),
+            twins(WINDOW_FUNCTIONS, waiting="int64", unsettled="int64"),
             CHUNK_EDGES=_CHUNK_EDGES,
             PULL_EDGES=_PULL_EDGES,
             DIRECTED=int(self.lists.graph.graph.directed),

@@ -94,11 +94,13 @@ typedef struct {
 } Counts;
 
 #if !COLLECTS
-/* Return the message that `u` sends along entry `k`. */
+/* Return the message that `u` sends along entry `k`. In a monotone program `u` may be a vertex that
+ * waits. Then `outgoing` may have an earlier message: a vertex whose only edge leads back to its
+ * sender is not listed. */
 static MESSAGE message_along(uint u, OFFSET k, int iteration, __global const WEIGHT *weights,
                              __global const MESSAGE *outgoing, STATE)
 {
-#if PREPARED
+#if PREPARED && !MONOTONE
     return outgoing[u];
 #elif WEIGHTED
     return send(u, iteration, weights[k], STATE_NAMES);
