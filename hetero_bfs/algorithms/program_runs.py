@@ -223,8 +223,6 @@ class ProgramRuns(Prepared[ProgramResult]):
     def run(
         self, program: Program, parameters: dict[str, Any], options: RunOptions
     ) -> ProgramResult:
-        from hetero_bfs.graph.kernels.old_ids import by_old_ids
-
         check_type("program", program, Program, "an object of a class derived from hb.Program")
         check_type("options", options, RunOptions, "hb.RunOptions(...)")
         given = Parameters.of(parameters, self.placed.num_vertices, program.edges)
@@ -288,18 +286,26 @@ class ProgramRuns(Prepared[ProgramResult]):
             if place == "cpu" and self._is_trained(plan):
                 expected = both.estimates.expected_run()
                 trials.expect({(mode, where): value for where, value in expected.items()})
-        names = ready.graph.names
-        state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
-        edges = {}
-        for name, written in run.edges.items():
-            edges[name] = np.empty_like(written)
-            edges[name][ready.graph.entries["backward_"]] = written
-        traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
-        converged = run.converged or plan.is_endless
-        return ProgramResult(
-            state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
-            mode, run.migrated_bytes, edges,
-        )  # fmt: skip
+        return _result(ready.graph, mode, run, seconds, run.converged or plan.is_endless)
+
+
+def _result(
+    graph: PlacedGraph, mode: ModeName, run: Run, seconds: float, converged: bool
+) -> ProgramResult:
+    """Return a run's result, its arrays in the order of the caller's ids and entries."""
+    from hetero_bfs.graph.kernels.old_ids import by_old_ids
+
+    names = graph.names
+    state = {name: by_old_ids(a, names, names.size) for name, a in run.state.items()}
+    edges = {}
+    for name, written in run.edges.items():
+        edges[name] = np.empty_like(written)
+        edges[name][graph.entries["backward_"]] = written
+    traces = [IterationTrace(i, *record) for i, record in enumerate(run.records)]
+    return ProgramResult(
+        state, seconds, run.iterations, converged, run.totals, traces, run.streamed_bytes,
+        mode, run.migrated_bytes, edges,
+    )  # fmt: skip
 
 
 def _modes_for(plan: Plan, options: RunOptions) -> list[ModeName]:

@@ -110,7 +110,9 @@ def pulls_next(waiting, unsettled):
 
 
 WINDOW_FUNCTIONS = (loss_after, leaves_device, pulls_next)
-"""Functions that sssp/kernels/loop.cl calls (device_code.py)."""
+WINDOW_KINDS = {"waiting": "int64", "unsettled": "int64"}
+"""Functions that sssp/kernels/loop.cl calls (device_code.py), and their parameters that are not
+floats."""
 
 
 class Leaving:

@@ -30,6 +30,7 @@ from hetero_bfs.programs.codegen.device_code import twins
 from hetero_bfs.programs.device_forms import StreamedBuiltIn
 from hetero_bfs.scheduling.algorithm_decision import (
     WINDOW_FUNCTIONS,
+    WINDOW_KINDS,
     Leaving,
     WindowStrategy,
     plan_windows,
@@ -152,7 +153,7 @@ class DeviceSearch(DeviceRun):
     def _build(self, *, one_launch: bool) -> Any:
         name = C_TYPES[self.lists.weight_dtype]
         return self.build(
-            twins(WINDOW_FUNCTIONS, waiting="int64", unsettled="int64"),
+            twins(WINDOW_FUNCTIONS, **WINDOW_KINDS),
             CHUNK_EDGES=_CHUNK_EDGES,
             PULL_EDGES=_PULL_EDGES,
             DIRECTED=int(self.lists.graph.graph.directed),
