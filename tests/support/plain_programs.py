@@ -291,6 +291,8 @@ class PlainRun:
 
 def _stored(value: Any, kind: np.dtype) -> Any:
     """Return a number, or the tuple of a vector, of a type."""
+    if type(value) is kind.type:  # `kind.name` is slow
+        return value
     if not kind.shape:
         return convert(value, kind.name)
     return tuple(convert(one, kind.base.name) for one in value)
